@@ -1,0 +1,1 @@
+"""The desktop program: Qt only here, torch never."""
