@@ -1,0 +1,63 @@
+"""How a model is to be loaded: policy, budgets, context length, threads, device. Torch-free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from engine.errors import EngineError
+
+PolicyName = Literal["paper", "cpu", "stream"]
+DeviceName = Literal["auto", "cpu", "cuda"]
+
+POLICIES: tuple[str, ...] = get_args(PolicyName)
+DEVICES: tuple[str, ...] = get_args(DeviceName)
+DEFAULT_CONTEXT_LENGTH = 4096
+
+
+class OptionError(EngineError):
+    """A load option has a value that nothing could be loaded with."""
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How to load a model. Checked on creation; `None` leaves a choice to the program.
+
+    `policy` decides where an expert without a place on the GPU runs: "paper" (Algorithm 1 of Fiddler, by the
+    latency model), "cpu" (never copied), "stream" (always copied). `vram_budget` in bytes (None: from what
+    is free now), `ram_reserve` in bytes is left to other programs (None: the planner's default).
+    `context_length` in tokens (None: the model's, at most 4096). `threads` is the size of the CPU pool (None:
+    the physical cores this process may use). `device` "auto" takes a GPU when there is one. `force` loads
+    although RAM or VRAM looks short.
+    """
+
+    policy: str = "paper"
+    vram_budget: int | None = None
+    context_length: int | None = None
+    threads: int | None = None
+    device: str = "auto"
+    force: bool = False
+    ram_reserve: int | None = None
+
+    def __post_init__(self) -> None:
+        checks = (
+            (self.policy in POLICIES, "policy", self.policy, f"one of {', '.join(POLICIES)}"),
+            (self.device in DEVICES, "device", self.device, f"one of {', '.join(DEVICES)}"),
+            (_at_least(self.vram_budget, 0), "vram_budget", self.vram_budget, "0 bytes or more"),
+            (_at_least(self.ram_reserve, 0), "ram_reserve", self.ram_reserve, "0 bytes or more"),
+            (_at_least(self.context_length, 16), "context_length", self.context_length, "16 tokens or more"),
+            (_at_least(self.threads, 1), "threads", self.threads, "1 or more"),
+        )
+        for holds, name, value, allowed in checks:
+            if not holds:
+                raise OptionError(f"{name} cannot be {value}.", action=f"Choose {allowed}.")
+
+    def context_for(self, model_context: int) -> int:
+        """Tokens the KV cache will hold for a model made for `model_context` tokens."""
+        if self.context_length is None:
+            return min(model_context, DEFAULT_CONTEXT_LENGTH)
+        return min(model_context, self.context_length)
+
+
+def _at_least(value: int | None, least: int) -> bool:
+    return value is None or value >= least
