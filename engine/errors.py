@@ -40,6 +40,10 @@ class DownloadError(EngineError):
     """A file could not be fetched or does not have the expected content."""
 
 
+class FileError(EngineError):
+    """A file could not be written: the disk is full, or the folder cannot be written to."""
+
+
 class GenerationError(EngineError):
     """A request cannot be generated (bad parameters, a prompt that is too long)."""
 

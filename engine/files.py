@@ -1,0 +1,108 @@
+"""Write a file so that a crash, a power cut or a full disk leaves either the old content or the new."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from engine.errors import FileError
+
+# Directories cannot be fsynced on every file system (FUSE, some network mounts); the rename has happened then
+# and only its durability is up to the file system.
+_NO_DIRECTORY_FSYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF}
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def write_atomically(path: Path | str, data: bytes | str) -> None:
+    """Replace the file at `path` by `data` (text is written as UTF-8, newlines as they are).
+
+    The data goes to a temporary file in the same directory, is flushed to the disk, and takes the name only
+    then; the directory is flushed too. Missing directories are made. A symbolic link keeps pointing where it
+    does: its target is replaced. Raises `FileError` with cause and action; the old file is then untouched and
+    no temporary file remains.
+    """
+    content = data.encode("utf-8") if isinstance(data, str) else data
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            _write_and_flush(temporary, content, _mode_of(target))
+            os.replace(temporary, target)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        _flush_directory(target.parent)
+    except OSError as error:
+        raise file_error(f"“{target.name}” could not be saved.", target, error) from error
+
+
+def set_aside(path: Path, reason: str = "damaged") -> Path:
+    """Rename a file that cannot be used to a free name beside it (`name.damaged-1`), and return that name.
+
+    Nothing is overwritten, so the user can still look at it. Raises `FileError`.
+    """
+    number = 1
+    while (aside := path.with_name(f"{path.name}.{reason}-{number}")).exists():
+        number += 1
+    try:
+        path.rename(aside)
+    except OSError as error:
+        raise file_error(f"“{path.name}” could not be set aside.", path, error) from error
+    return aside
+
+
+def file_error(what: str, path: Path, error: OSError) -> FileError:
+    """Turn what the system said about `path` into an error with cause and action for the user."""
+    folder = path.parent
+    if error.errno in _FULL:
+        return FileError(
+            what,
+            why=f"The disk that holds {folder} is full.",
+            action="Free some space there, then try again. What was saved before is unchanged.",
+        )
+    if error.errno in _READ_ONLY:
+        return FileError(
+            what,
+            why=f"This program may not write to {folder}.",
+            action="Check the folder's permissions, or choose another folder.",
+        )
+    return FileError(
+        what,
+        why=f"The system reported: {error.strerror or error}.",
+        action=f"Check that {folder} exists and can be written to, then try again.",
+    )
+
+
+def _mode_of(target: Path) -> int:
+    """Permission bits for the new file: the old file's, or the usual ones less the umask."""
+    try:
+        return target.stat().st_mode & 0o777
+    except FileNotFoundError:
+        return 0o666
+
+
+def _write_and_flush(path: Path, content: bytes, mode: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    with open(os.open(path, flags, mode), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _flush_directory(folder: Path) -> None:
+    if os.name == "nt":  # a directory cannot be opened there; NTFS journals the rename
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NO_DIRECTORY_FSYNC:
+            raise
+    finally:
+        os.close(handle)
