@@ -1,0 +1,55 @@
+"""The window's view of where files lie: the engine's folders, and the app's own files in the data folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import platformdirs
+
+from engine.paths import (
+    PathError,
+    asset,
+    assets_dir,
+    cache_dir,
+    data_dir,
+    ensure_dir,
+    find_asset,
+    models_dir,
+    profiles_dir,
+)
+
+__all__ = [
+    "PathError",
+    "asset",
+    "assets_dir",
+    "cache_dir",
+    "data_dir",
+    "database_path",
+    "documents_dir",
+    "ensure_dir",
+    "find_asset",
+    "log_path",
+    "models_dir",
+    "profiles_dir",
+    "settings_path",
+]
+
+
+def database_path() -> Path:
+    """The conversations (SQLite; `-wal` and `-shm` lie beside it)."""
+    return data_dir() / "chats.sqlite3"
+
+
+def settings_path() -> Path:
+    """The settings (TOML)."""
+    return data_dir() / "settings.toml"
+
+
+def log_path() -> Path:
+    """The log of the running program."""
+    return data_dir() / "logs" / "fiddler-chat.log"
+
+
+def documents_dir() -> Path:
+    """Where exports are offered to be saved: the user's documents folder."""
+    return Path(platformdirs.user_documents_dir())
