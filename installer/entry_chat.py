@@ -1,0 +1,8 @@
+"""Where the packaged window program begins."""
+
+import sys
+
+from app.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())
