@@ -1,0 +1,1 @@
+"""One file per concern of the models that can run. Importing this package is torch-free."""
