@@ -4,9 +4,18 @@ import os
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before anything imports Qt
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from app.worker import EngineWorker
+from engine.options import LoadOptions
+from tests.app.fakes import ScriptedFactory
+
+if TYPE_CHECKING:
+    from pytestqt.qtbot import QtBot
 
 HERE = Path(__file__).parent
 
@@ -26,3 +35,26 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "data"
     monkeypatch.setenv("FIDDLER_DATA_DIR", str(folder))
     return folder
+
+
+@pytest.fixture
+def factory() -> ScriptedFactory:
+    """The scripted engine's controls."""
+    return ScriptedFactory()
+
+
+@pytest.fixture
+def worker(qtbot: "QtBot", factory: ScriptedFactory) -> Iterator[EngineWorker]:
+    """An engine worker with a scripted engine; nothing is loaded yet."""
+    engine_worker = EngineWorker(factory)
+    yield engine_worker
+    assert engine_worker.shutdown(5000)
+    engine_worker.deleteLater()
+
+
+@pytest.fixture
+def loaded_worker(qtbot: "QtBot", worker: EngineWorker) -> EngineWorker:
+    """The same with a model loaded."""
+    with qtbot.waitSignal(worker.idle_changed, check_params_cb=bool):
+        worker.load(Path("/models/starter"), LoadOptions())
+    return worker

@@ -1,0 +1,64 @@
+"""What the window asks of the engine, as protocols, and the real engine behind them.
+
+The window and its tests know the engine only by these protocols. `RealEngine` imports the modules that need
+torch inside its methods: they run in the worker thread, long after the window is on the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from engine.events import Event
+from engine.options import LoadOptions
+from engine.params import GenerationParams, Message
+from engine.progress import CancelToken, ProgressCallback
+from engine.status import EngineStatus
+
+
+class LoadedEngine(Protocol):
+    """A model that is ready to answer: the part of `engine.runtime.Engine` that the window uses."""
+
+    @property
+    def default_params(self) -> GenerationParams:
+        """What the model's own generation config recommends."""
+
+    def generate(
+        self, messages: Sequence[Message], params: GenerationParams, cancel: CancelToken | None = None
+    ) -> Iterator[Event]:
+        """Answer a conversation; ends with `Finished` or raises an EngineError."""
+
+    def status(self) -> EngineStatus:
+        """A snapshot for the panel."""
+
+    def close(self) -> None:
+        """Give back all memory and threads."""
+
+
+class EngineFactory(Protocol):
+    """Makes engines and models. All methods block; `EngineWorker` calls them in its thread.
+
+    A probe is whatever `calibrate` measures one at a time, a profile what it results in; the worker only
+    passes them on.
+    """
+
+    def load(
+        self, path: Path, options: LoadOptions, progress: ProgressCallback, cancel: CancelToken
+    ) -> LoadedEngine:
+        """Load the model in `path` with the saved profile of this machine, if there is one."""
+
+    def calibrate(
+        self,
+        engine: LoadedEngine,
+        progress: ProgressCallback,
+        cancel: CancelToken,
+        on_probe: Callable[[Any], None],
+    ) -> Any:
+        """Measure the machine with a loaded model; save and return the profile."""
+
+    def prepare_starter(self, progress: ProgressCallback, cancel: CancelToken) -> Path:
+        """Make the starter model if it is not there yet; return its folder."""
+
+    def download(self, repo_id: str, folder: Path, progress: ProgressCallback, cancel: CancelToken) -> Path:
+        """Download a model from the Hugging Face hub into `folder`; return the model's folder."""

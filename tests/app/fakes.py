@@ -1,0 +1,245 @@
+"""A scripted engine in place of the real one: says what the test tells it to, when the test lets it.
+
+factory = ScriptedFactory()
+worker = EngineWorker(factory)
+worker.load(Path("/models/any"), LoadOptions())
+factory.script = ["Hello ", "world"]        # the pieces of the next answers
+factory.gate = threading.Event()            # optional: each piece after the first waits for it
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.errors import EngineError
+from engine.events import (
+    Event,
+    ExpertHits,
+    Finished,
+    FinishReason,
+    GenerationStats,
+    Phase,
+    Place,
+    PromptProgress,
+    StatsUpdate,
+    TextDelta,
+)
+from engine.options import LoadOptions
+from engine.params import GenerationParams, Message, SamplingParams
+from engine.progress import CancelToken, Progress, ProgressCallback
+from engine.status import EngineStatus
+
+LAYERS, EXPERTS = 6, 8
+
+
+@dataclass(frozen=True)
+class FakeProbe:
+    """One measurement, in the shape of the engine's."""
+
+    name: str
+    tokens: int
+    seconds: float
+    unit: str = "s"
+
+
+def wait_for(condition: Callable[[], bool], cancel: CancelToken | None, timeout: float = 10) -> None:
+    """Block a fake operation until the test lets it go on, it is cancelled, or the test is broken."""
+    until = time.monotonic() + timeout
+    while not condition() and not (cancel and cancel.cancelled):
+        if time.monotonic() > until:
+            raise TimeoutError("the test never opened the gate")
+        time.sleep(0.002)
+
+
+def stats_after(tokens: int, *, gpu: int = 0, streamed: int = 0) -> GenerationStats:
+    """Figures as after `tokens` generated tokens: hits spread over the layers, the rest on the CPU."""
+    counts = np.zeros((len(Phase), LAYERS, EXPERTS, len(Place)), dtype=np.int64)
+    for token in range(tokens):
+        for layer in range(LAYERS):
+            for expert in ((token + layer) % EXPERTS, (token * 3 + layer + 1) % EXPERTS):
+                counts[Phase.DECODE, layer, expert, Place.CPU] += 1
+    counts[Phase.PREFILL, :, 0, Place.GPU] = gpu
+    counts[Phase.PREFILL, :, 1, Place.STREAMED] = streamed
+    return GenerationStats(
+        prompt_tokens=12,
+        reused_tokens=4,
+        generated_tokens=tokens,
+        time_to_first_token=0.25,
+        prefill_seconds=0.2,
+        decode_seconds=tokens / 40,
+        tokens_per_second=40.0,
+        tokens_per_second_now=42.0,
+        prefill_tokens_per_second=60.0,
+        context_used=12 + tokens,
+        context_length=512,
+        seed=7,
+        hits=ExpertHits(counts),
+    )
+
+
+class ScriptedEngine:
+    """Answers with the factory's script, one event after the other."""
+
+    def __init__(self, factory: ScriptedFactory, path: Path) -> None:
+        self.factory = factory
+        self.path = path
+        self.closed = False
+        self.conversations: list[list[Message]] = []
+        self.default_params = GenerationParams(sampling=SamplingParams(temperature=0), stop_loops=True)
+
+    def generate(
+        self, messages: Sequence[Message], params: GenerationParams, cancel: CancelToken | None = None
+    ) -> Iterator[Event]:
+        factory = self.factory
+        self.conversations.append(list(messages))
+        factory.params.append(params)
+        yield PromptProgress(6, 12, 4)
+        yield PromptProgress(12, 12, 4)
+        done = 0
+        for piece in factory.script:
+            if cancel is not None and cancel.cancelled:
+                yield Finished(FinishReason.CANCELLED, stats_after(done))
+                return
+            if isinstance(piece, BaseException):
+                raise piece
+            done += 1
+            yield TextDelta(piece)
+            yield StatsUpdate(stats_after(done))
+            factory.emitted = done
+            gate = factory.gate
+            if gate is not None:
+                wait_for(gate.is_set, cancel)
+            if factory.delay:
+                time.sleep(factory.delay)
+        cancelled = cancel is not None and cancel.cancelled
+        reason = FinishReason.CANCELLED if cancelled else factory.reason
+        yield Finished(reason, stats_after(done), factory.message)
+
+    def status(self) -> EngineStatus:
+        return self.factory.status
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def make_status(**changes: Any) -> EngineStatus:
+    """The status of a small model on a machine without a GPU."""
+    values: dict[str, Any] = {
+        "model_name": "Starter model (135 M, for trying things out)",
+        "layers": LAYERS,
+        "experts": EXPERTS,
+        "residency": np.zeros((LAYERS, EXPERTS), dtype=np.bool_),
+        "ram_used": 800 * 2**20,
+        "vram_used": 0,
+        "vram_budget": 0,
+        "threads": 2,
+        "isa": "avx2",
+        "policy": "paper",
+        "device": "CPU",
+        "has_gpu": False,
+        "context_length": 512,
+        "is_starter": True,
+    }
+    return EngineStatus(**{**values, **changes})
+
+
+@dataclass
+class ScriptedFactory:
+    """Implements `app.engine_factory.EngineFactory`. Change the fields at any time from the test."""
+
+    script: list[str | BaseException] = field(default_factory=lambda: ["Paris ", "is the ", "capital."])
+    delay: float = 0.0  # seconds after each piece
+    gate: threading.Event | None = None  # after each piece the engine waits until it is set or cancelled
+    reason: FinishReason = FinishReason.EOS
+    message: str = ""
+    status: EngineStatus = field(default_factory=make_status)
+    load_error: BaseException | None = None
+    load_steps: int = 3
+    load_gate: threading.Event | None = None  # loading waits for it after its first step
+    calibrate_error: BaseException | None = None
+    probes: list[FakeProbe] = field(
+        default_factory=lambda: [FakeProbe("CPU expert", n, 0.001 * n) for n in (1, 2, 4)]
+    )
+    calibrate_gate: threading.Event | None = None  # calibration waits for it after its first probe
+    profile: Any = "profile"
+    download_error: BaseException | None = None
+    download_gate: threading.Event | None = None
+    starter_error: BaseException | None = None
+    model_folder: Path = Path("/models/starter")
+
+    engines: list[ScriptedEngine] = field(default_factory=list)
+    params: list[GenerationParams] = field(default_factory=list)
+    options: list[LoadOptions] = field(default_factory=list)
+    downloads: list[tuple[str, Path]] = field(default_factory=list)
+    emitted: int = 0
+
+    @property
+    def engine(self) -> ScriptedEngine:
+        """The engine loaded last."""
+        return self.engines[-1]
+
+    def load(
+        self, path: Path, options: LoadOptions, progress: ProgressCallback, cancel: CancelToken
+    ) -> ScriptedEngine:
+        self.options.append(options)
+        self._steps("Reading the experts", self.load_steps, progress, cancel, self.load_gate)
+        if self.load_error is not None:
+            raise self.load_error
+        self.engines.append(ScriptedEngine(self, path))
+        return self.engine
+
+    def calibrate(
+        self,
+        engine: ScriptedEngine,
+        progress: ProgressCallback,
+        cancel: CancelToken,
+        on_probe: Callable[[Any], None],
+    ) -> Any:
+        for done, probe in enumerate(self.probes):
+            cancel.raise_if_cancelled()
+            progress(Progress("Measuring", done, len(self.probes)))
+            on_probe(probe)
+            if self.calibrate_gate is not None:
+                wait_for(self.calibrate_gate.is_set, cancel)
+        cancel.raise_if_cancelled()
+        if self.calibrate_error is not None:
+            raise self.calibrate_error
+        return self.profile
+
+    def prepare_starter(self, progress: ProgressCallback, cancel: CancelToken) -> Path:
+        self._steps("Converting the starter model", 3, progress, cancel, self.download_gate)
+        if self.starter_error is not None:
+            raise self.starter_error
+        return self.model_folder
+
+    def download(self, repo_id: str, folder: Path, progress: ProgressCallback, cancel: CancelToken) -> Path:
+        self.downloads.append((repo_id, folder))
+        self._steps("Downloading", 3, progress, cancel, self.download_gate)
+        if self.download_error is not None:
+            raise self.download_error
+        return folder
+
+    @staticmethod
+    def _steps(
+        what: str, steps: int, progress: ProgressCallback, cancel: CancelToken, gate: threading.Event | None
+    ) -> None:
+        for done in range(1, steps + 1):
+            cancel.raise_if_cancelled()
+            progress(Progress(what, done, steps))
+            if gate is not None:
+                wait_for(gate.is_set, cancel)
+        cancel.raise_if_cancelled()
+
+
+def shortage() -> EngineError:
+    """An error in the engine's words, for tests that show one."""
+    return EngineError(
+        "The model does not fit.", why="3.2 GB of RAM are missing.", action="Close other programs."
+    )
