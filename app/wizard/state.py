@@ -12,6 +12,7 @@ from engine.progress import Progress
 
 if TYPE_CHECKING:
     from engine.calibration import Probe
+
     from engine.hardware import Hardware
 
 

@@ -1,0 +1,161 @@
+"""The program's looks: Fusion in our own colours, light or dark, and icons that follow.
+
+    theme().apply("system", font_size=0)   # once the QApplication exists, and when a setting changes
+    theme().colors.accent                  # inside paintEvent
+    theme().set_icon(button, "copy")       # stays right when the theme changes
+    theme().changed.connect(…)
+
+The style sheet (assets/themes/style.qss) reads dynamic properties; set them with `mark`:
+`mark(button, primary=True)`, `mark(label, muted=True)`, `mark(label, tone="error")`,
+`mark(frame, card=True)`, `mark(frame, notice="warning")`, `mark(frame, surface=True)`.
+Headings: `heading(label, 1.4)`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from functools import cache
+from typing import Literal, Protocol, cast, get_args
+
+from PySide6.QtCore import QByteArray, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QFont, QFontDatabase, QIcon, QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
+
+from app.paths import asset
+from app.theme_colors import Colors, load_colors, palette, style_sheet
+
+ThemeName = Literal["system", "light", "dark"]
+THEMES: tuple[str, ...] = get_args(ThemeName)
+
+ICON_SIZES = (16, 20, 24, 32, 40, 48, 64)  # pixels: 16 to 24 at 100 % to 250 %
+
+
+class _HasIcon(Protocol):
+    def setIcon(self, icon: QIcon, /) -> None: ...
+
+
+class Theme(QObject):
+    """The one theme of the program; get it from `theme()`."""
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._choice = "system"
+        self._name = ""
+        self._icons: dict[tuple[str, str], QIcon] = {}
+        self._with_icons: weakref.WeakKeyDictionary[QObject, tuple[str, str]] = weakref.WeakKeyDictionary()
+        self._system_font: QFont | None = None
+        self.colors: Colors = load_colors("light")
+
+    @property
+    def dark(self) -> bool:
+        """Whether the colours shown now are the dark ones."""
+        return self._name == "dark"
+
+    def apply(self, choice: str = "system", font_size: float = 0) -> None:
+        """Show the program in this theme and font size (points; 0: the system's)."""
+        app = _application()
+        if self._system_font is None:
+            self._system_font = app.font()
+            app.setStyle("Fusion")
+            app.styleHints().colorSchemeChanged.connect(self._follow_system)
+        font = QFont(self._system_font)
+        if font_size > 0:
+            font.setPointSizeF(font_size)
+        if font != app.font():
+            app.setFont(font)
+        self._choice = choice if choice in THEMES else "system"
+        schemes = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}
+        app.styleHints().setColorScheme(schemes.get(self._choice, Qt.ColorScheme.Unknown))
+        self._show()
+
+    def icon(self, name: str, color: str = "text") -> QIcon:
+        """assets/icons/<name>.svg drawn in a colour of the theme, given by its role."""
+        key = (name, color)
+        if key not in self._icons:
+            self._icons[key] = self._draw(name, color)
+        return self._icons[key]
+
+    def set_icon(self, owner: QAbstractButton | QAction, name: str, color: str = "text") -> None:
+        """Give a button or an action an icon, now and whenever the theme changes."""
+        self._with_icons[owner] = (name, color)
+        owner.setIcon(self.icon(name, color))
+
+    def _follow_system(self) -> None:
+        if self._choice == "system":
+            self._show()
+
+    def _show(self) -> None:
+        app = _application()
+        name = self._choice
+        if name == "system":
+            name = "dark" if app.styleHints().colorScheme() is Qt.ColorScheme.Dark else "light"
+        if name == self._name:
+            return
+        self._name = name
+        self.colors = load_colors(name)
+        self._icons.clear()
+        app.setPalette(palette(self.colors))
+        app.setStyleSheet(style_sheet(self.colors))
+        for owner, (icon, color) in list(self._with_icons.items()):
+            cast(_HasIcon, owner).setIcon(self.icon(icon, color))
+        self.changed.emit()
+
+    def _draw(self, name: str, color: str) -> QIcon:
+        source = asset(f"icons/{name}.svg").read_bytes()
+        icon = QIcon()
+        for mode, role in ((QIcon.Mode.Normal, color), (QIcon.Mode.Disabled, "muted")):
+            value = getattr(self.colors, role).name().encode()
+            renderer = QSvgRenderer(QByteArray(source.replace(b"currentColor", value)))
+            for size in ICON_SIZES:
+                pixmap = QPixmap(QSize(size, size))
+                pixmap.fill(Qt.GlobalColor.transparent)
+                painter = QPainter(pixmap)
+                renderer.render(painter)
+                painter.end()
+                icon.addPixmap(pixmap, mode)
+        return icon
+
+
+@cache
+def theme() -> Theme:
+    """The program's theme."""
+    return Theme()
+
+
+def mark(widget: QWidget, **properties: object) -> None:
+    """Set dynamic properties that the style sheet reads, and have the style look again."""
+    for name, value in properties.items():
+        widget.setProperty(name, value)
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)
+
+
+def heading(label: QLabel, factor: float = 1.35) -> QLabel:
+    """Make a label a heading: `factor` times the program's font, semi-bold."""
+    font = QFont(_application().font())
+    font.setPointSizeF(font.pointSizeF() * factor)
+    font.setWeight(QFont.Weight.DemiBold)
+    label.setFont(font)
+    return label
+
+
+def monospace() -> QFont:
+    """The system's fixed-width font in the program's size."""
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    font.setPointSizeF(_application().font().pointSizeF() * 0.95)
+    return font
+
+
+def application_icon() -> QIcon:
+    """The program's own icon, in all sizes that window managers ask for."""
+    icon = QIcon()
+    for size in (16, 24, 32, 48, 64, 128, 256):
+        icon.addFile(str(asset(f"icons/fiddler-chat-{size}.png")), QSize(size, size))
+    return icon
+
+
+def _application() -> QApplication:
+    return cast(QApplication, QApplication.instance())

@@ -1,0 +1,97 @@
+"""A theme's colours by role, read from assets/themes, and what Qt makes of them. No window needed."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from string import Template
+
+from PySide6.QtGui import QColor, QPalette
+
+from app.paths import asset
+
+
+@dataclass(frozen=True)
+class Colors:
+    """The colours of one theme; see the comments in assets/themes/light.toml."""
+
+    base: QColor
+    surface: QColor
+    raised: QColor
+    border: QColor
+    text: QColor
+    muted: QColor
+    accent: QColor
+    accent_hover: QColor
+    on_accent: QColor
+    hover: QColor
+    selected: QColor
+    bubble: QColor
+    code: QColor
+    link: QColor
+    error: QColor
+    error_surface: QColor
+    warning: QColor
+    warning_surface: QColor
+    track: QColor
+    gpu: QColor
+    streamed: QColor
+    cpu: QColor
+
+
+def load_colors(name: str) -> Colors:
+    """The theme `name` ("light", "dark"). A file without one of the roles is a fault: KeyError."""
+    values = tomllib.loads(asset(f"themes/{name}.toml").read_text(encoding="utf-8"))
+    return Colors(**{field.name: QColor(values[field.name]) for field in fields(Colors)})
+
+
+def style_sheet(colors: Colors) -> str:
+    """The program's style sheet in these colours."""
+    template = Template(asset("themes/style.qss").read_text(encoding="utf-8"))
+    return template.substitute({field.name: getattr(colors, field.name).name() for field in fields(Colors)})
+
+
+def palette(colors: Colors) -> QPalette:
+    """What Fusion paints everything with that the style sheet does not mention."""
+    roles = {
+        QPalette.ColorRole.Window: colors.base,
+        QPalette.ColorRole.WindowText: colors.text,
+        QPalette.ColorRole.Base: colors.raised,
+        QPalette.ColorRole.AlternateBase: colors.surface,
+        QPalette.ColorRole.Text: colors.text,
+        QPalette.ColorRole.PlaceholderText: colors.muted,
+        QPalette.ColorRole.Button: colors.raised,
+        QPalette.ColorRole.ButtonText: colors.text,
+        QPalette.ColorRole.BrightText: colors.error,
+        QPalette.ColorRole.ToolTipBase: colors.raised,
+        QPalette.ColorRole.ToolTipText: colors.text,
+        QPalette.ColorRole.Link: colors.link,
+        QPalette.ColorRole.LinkVisited: colors.link,
+        QPalette.ColorRole.Highlight: colors.accent,
+        QPalette.ColorRole.HighlightedText: colors.on_accent,
+        QPalette.ColorRole.Accent: colors.accent,
+        QPalette.ColorRole.Light: colors.hover,
+        QPalette.ColorRole.Midlight: colors.hover,
+        QPalette.ColorRole.Mid: colors.border,
+        QPalette.ColorRole.Dark: colors.border,
+        QPalette.ColorRole.Shadow: colors.border,
+    }
+    result = QPalette()
+    for role, color in roles.items():
+        result.setColor(role, color)
+    for role in (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text, QPalette.ColorRole.ButtonText):
+        result.setColor(QPalette.ColorGroup.Disabled, role, colors.muted)
+    return result
+
+
+def contrast(first: QColor, second: QColor) -> float:
+    """The contrast ratio of WCAG 2, from 1 (equal) to 21 (black on white)."""
+    lighter, darker = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(color: QColor) -> float:
+    def linear(value: float) -> float:
+        return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+
+    return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF())

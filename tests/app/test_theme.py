@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtGui import QColor
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QApplication, QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.paths import asset, assets_dir
+from app.theme import application_icon, theme
+from app.theme_colors import contrast, load_colors, style_sheet
+
+TEXT_ON = [
+    ("text", ("base", "surface", "raised", "hover", "selected", "bubble", "code")),
+    ("muted", ("base", "surface", "raised", "hover", "code")),
+    ("link", ("base", "surface", "bubble")),
+    ("on_accent", ("accent", "accent_hover")),
+    ("error", ("base", "surface", "error_surface")),
+    ("warning", ("base", "surface", "warning_surface")),
+    ("text", ("error_surface", "warning_surface")),
+]
+
+
+@pytest.fixture(autouse=True)
+def restore_theme(qapp: QApplication) -> Iterator[None]:
+    yield
+    theme().apply("light")
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_text_is_readable_on_every_ground_it_is_shown_on(name: str) -> None:
+    colors = load_colors(name)
+    for text, grounds in TEXT_ON:
+        for ground in grounds:
+            ratio = contrast(getattr(colors, text), getattr(colors, ground))
+            assert ratio >= 4.5, f"{text} on {ground}: {ratio:.2f}"
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_bars_and_focus_stand_out_from_their_ground(name: str) -> None:
+    colors = load_colors(name)
+    for part in (colors.accent, colors.gpu, colors.cpu):
+        assert contrast(part, colors.surface) >= 3
+
+
+def test_contrast_is_that_of_wcag() -> None:
+    assert contrast(QColor("black"), QColor("white")) == pytest.approx(21)
+    assert contrast(QColor("#777777"), QColor("#ffffff")) == pytest.approx(4.48, abs=0.01)
+
+
+def test_the_style_sheet_has_every_colour_filled_in() -> None:
+    sheet = style_sheet(load_colors("dark"))
+    assert "$" not in re.sub(r"/\*.*?\*/", "", sheet)
+    assert load_colors("dark").accent.name() in sheet
+
+
+def test_a_chosen_theme_shows_and_is_told(qtbot: QtBot) -> None:
+    theme().apply("light")
+    with qtbot.waitSignal(theme().changed):
+        theme().apply("dark")
+    assert theme().dark
+    assert QApplication.palette().window().color() == load_colors("dark").base
+
+
+def test_icons_follow_the_theme(qtbot: QtBot) -> None:
+    theme().apply("light")
+    button = QPushButton()
+    qtbot.addWidget(button)
+    theme().set_icon(button, "copy")
+    before = button.icon().pixmap(24).toImage()
+    theme().apply("dark")
+    assert button.icon().pixmap(24).toImage() != before
+
+
+def test_every_icon_can_be_drawn() -> None:
+    icons = sorted((assets_dir() / "icons").glob("*.svg"))
+    assert len(icons) > 20
+    for icon in icons:
+        assert QSvgRenderer(str(icon)).isValid(), icon.name
+
+
+def test_the_program_has_its_icon_in_every_size(qtbot: QtBot) -> None:
+    assert {size.width() for size in application_icon().availableSizes()} == {16, 24, 32, 48, 64, 128, 256}
+    assert asset("icons/fiddler-chat.ico").read_bytes()[:4] == b"\x00\x00\x01\x00"
+
+
+def test_the_font_size_is_the_chosen_one_and_goes_back(qtbot: QtBot) -> None:
+    theme().apply("light")
+    normal = QApplication.font().pointSizeF()
+    theme().apply("light", 19)
+    assert QApplication.font().pointSizeF() == 19
+    theme().apply("light", 0)
+    assert QApplication.font().pointSizeF() == normal
