@@ -201,14 +201,15 @@ def _next(state: FlowState) -> Outcome:
 
 def _fetch(state: FlowState) -> Outcome:
     """Get the chosen model. One that is there already is found at once; another one is forgotten first."""
-    assert state.choice is not None
+    choice = state.choice
+    assert choice is not None  # Next and Retry are off without one
     effects: tuple[Effect, ...] = ()
-    if state.choice != state.got:
+    if choice != state.got:
         if state.loaded:
             effects = (Unload(),)
         state = replace(state, got=None, model_path=None, loaded=False, measured=Measured.NO, probes=())
     fresh = replace(state, step=Step.GET, work=Work.FETCH, progress=None, problem=None, stopped=False)
-    return fresh, (*effects, RememberChoice(state.choice), Fetch(state.choice, state.force))
+    return fresh, (*effects, RememberChoice(choice), Fetch(choice, state.force))
 
 
 def _retry(state: FlowState) -> Outcome:

@@ -1,0 +1,87 @@
+"""A problem shown inside a page: what happened, why, what to do; copyable; with "Do it anyway" if it may be."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QStyle, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel as QIconLabel
+
+from app.errors import details_of
+from app.i18n import tr
+from app.widgets.labels import TextLabel
+from engine.errors import EngineError, ShortageError
+
+
+class ProblemText(QWidget):
+    """The three sentences of an error beside a warning sign. Can be reached and copied by keyboard."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._error: EngineError | None = None
+        size = self.style().pixelMetric(QStyle.PixelMetric.PM_LargeIconSize)
+        icon = QIconLabel(self)
+        sign = self.style().standardIcon(QStyle.StandardPixmap.SP_MessageBoxWarning)
+        icon.setPixmap(sign.pixmap(size, size))
+        icon.setAlignment(Qt.AlignmentFlag.AlignTop)
+        icon.setAccessibleName(tr("Warning"))
+        self.what = TextLabel(parent=self, bold=True)
+        self.why = TextLabel(parent=self)
+        self.action = TextLabel(parent=self)
+        texts = QVBoxLayout()
+        for label in (self.what, self.why, self.action):
+            label.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+            texts.addWidget(label)
+        texts.addStretch(1)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(layout.spacing() * 2)
+        layout.addWidget(icon)
+        layout.addLayout(texts, 1)
+
+    def set_error(self, error: EngineError) -> None:
+        """Show `error`."""
+        self._error = error
+        for label, text in ((self.what, error.what), (self.why, error.why), (self.action, error.action)):
+            label.setText(text)
+            label.setVisible(bool(text))
+
+    @Slot()
+    def copy_details(self) -> None:
+        """Put the whole message, with technical details if there are any, on the clipboard."""
+        if self._error is not None:
+            QGuiApplication.clipboard().setText(details_of(self._error))
+
+
+class ProblemBox(QFrame):
+    """A problem in a frame. Invisible while there is none. `anyway` is emitted by "Do it anyway"."""
+
+    anyway = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("problemBox")
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self.text = ProblemText(self)
+        self.copy = QPushButton(tr("Copy details"), self)
+        self.copy.clicked.connect(self.text.copy_details)
+        self.do_anyway = QPushButton(tr("Do it anyway"), self)
+        self.do_anyway.setToolTip(tr("Goes on although something is missing: it may be very slow, or fail."))
+        self.do_anyway.clicked.connect(self.anyway)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        buttons.addWidget(self.copy)
+        buttons.addWidget(self.do_anyway)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.text)
+        layout.addLayout(buttons)
+        self.hide()
+
+    def show_problem(self, error: EngineError | None) -> None:
+        """Show `error`, or nothing."""
+        if error is not None:
+            self.text.set_error(error)
+            self.do_anyway.setVisible(isinstance(error, ShortageError))
+            self.setAccessibleName(error.what)
+            self.setAccessibleDescription(str(error))
+        self.setVisible(error is not None)
