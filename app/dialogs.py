@@ -1,4 +1,4 @@
-"""The program's message boxes: an error, a shortage that may be overridden, a question before something drastic.
+"""The message boxes: an error, a shortage that may be overridden, a question before something drastic.
 
 None of them blocks: each opens over its window and calls back. All are shown the same way: what happened,
 why, what to do, with details that can be copied.
@@ -22,7 +22,7 @@ _WIDTH_IN_CHARACTERS = 62
 
 
 class MessageDialog(QDialog):
-    """A message with buttons. Escape and the window's close button are "no"; it deletes itself when closed."""
+    """A message with buttons. Escape and the close button are "no"; it deletes itself when closed."""
 
     def __init__(self, parent: QWidget | None, window_title: str, content: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""Amounts, speeds and durations in words, through `tr`. Memory and files alike in GiB, as systems show them."""
+"""Amounts, speeds and durations in words, through `tr`. Memory and files alike in GiB."""
 
 from __future__ import annotations
 

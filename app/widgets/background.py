@@ -1,4 +1,4 @@
-"""Short work that may wait for a disk or a driver, away from the GUI thread: detecting, inspecting, planning."""
+"""Short work that may wait for a disk or a driver, away from the GUI thread (detecting, planning)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QFontMetrics, QPalette, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QPalette, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 _SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse
@@ -33,7 +33,7 @@ class TextLabel(QLabel):
             self._fit_font()
 
     def _fit_font(self) -> None:
-        font = self.parentWidget().font() if self.parentWidget() else self.font()
+        font = QGuiApplication.font()
         if self._scale != 1.0:
             font.setPointSizeF(max(1.0, font.pointSizeF()) * self._scale)
         font.setBold(self._bold)

@@ -1,4 +1,4 @@
-"""A problem shown inside a page: what happened, why, what to do; copyable; with "Do it anyway" if it may be."""
+"""A problem inside a page: what happened, why, what to do; copyable, and perhaps "Do it anyway"."""
 
 from __future__ import annotations
 

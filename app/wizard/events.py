@@ -11,9 +11,9 @@ from engine.errors import EngineError
 from engine.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.calibration import Probe
-
     from engine.hardware import Hardware
+    from engine.profile import Probe, Profile
+    from engine.status import EngineStatus
 
 
 # --- What happens: the user's doing -------------------------------------------------------------------------
@@ -109,14 +109,24 @@ class Fetched:
 
 @dataclass(frozen=True)
 class Checked:
-    """Whether a valid profile exists for the model."""
+    """The valid profile of the model on this computer, or None; `note` says why an old one is not valid."""
 
-    valid: bool
+    profile: Profile | None
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class Loaded:
     """The model is in memory."""
+
+    status: EngineStatus
+
+
+@dataclass(frozen=True)
+class StatusChanged:
+    """The loaded model says something new about itself (after a calibration)."""
+
+    status: EngineStatus
 
 
 @dataclass(frozen=True)
@@ -130,6 +140,7 @@ class Probed:
 class Calibrated:
     """The calibration is complete and saved. `reload`: it takes effect when the model is loaded again."""
 
+    profile: Profile
     reload: bool = False
 
 
@@ -150,7 +161,7 @@ class Stopped:
 
 Event = (
     Begin | Choose | Force | Next | Back | Retry | Stop | Skip | Close | Detected | DetectFailed | Planned
-    | Progressed | Fetched | Checked | Loaded | Probed | Calibrated | Failed | Stopped
+    | Progressed | Fetched | Checked | Loaded | StatusChanged | Probed | Calibrated | Failed | Stopped
 )  # fmt: skip
 
 

@@ -40,6 +40,7 @@ from app.wizard.events import (
     RememberModel,
     Retry,
     Skip,
+    StatusChanged,
     Stop,
     Stopped,
     Unload,
@@ -131,6 +132,8 @@ def advance(state: FlowState, event: Event) -> Outcome:
         case Probed(probe):
             running = state.work is Work.CALIBRATE
             return (replace(state, probes=(*state.probes, probe)) if running else state), ()
+        case StatusChanged(status):
+            return (replace(state, status=status) if state.loaded else state), ()
         case Failed(work, error):
             return (_failed(state, error), ()) if work is state.work else (state, ())
         case Stopped(work):
@@ -207,7 +210,16 @@ def _fetch(state: FlowState) -> Outcome:
     if choice != state.got:
         if state.loaded:
             effects = (Unload(),)
-        state = replace(state, got=None, model_path=None, loaded=False, measured=Measured.NO, probes=())
+        state = replace(
+            state,
+            got=None,
+            model_path=None,
+            status=None,
+            measured=Measured.NO,
+            profile=None,
+            note="",
+            probes=(),
+        )
     fresh = replace(state, step=Step.GET, work=Work.FETCH, progress=None, problem=None, stopped=False)
     return fresh, (*effects, RememberChoice(choice), Fetch(choice, state.force))
 
@@ -244,18 +256,19 @@ def _worked(state: FlowState, event: Event) -> Outcome:
                 state, effects = _ended(state)
                 return state, (remember, *effects)
             return replace(state, work=Work.CHECK, progress=None), (remember, Check(path))
-        case Checked(valid) if state.work is Work.CHECK:
-            measured = Measured.YES if valid else Measured.NO
-            state = replace(state, work=None, progress=None, measured=measured)
-            return _enter(state, Step.RESULT if valid else Step.CALIBRATE)
-        case Loaded() if state.work is Work.LOAD:
+        case Checked(profile, note) if state.work is Work.CHECK:
+            measured = Measured.NO if profile is None else Measured.YES
+            state = replace(state, work=None, measured=measured, profile=profile, note=note)
+            return _enter(state, Step.CALIBRATE if profile is None else Step.RESULT)
+        case Loaded(status) if state.work is Work.LOAD:
             stop = state.after is not None
-            state, effects = _ended(replace(state, loaded=True, stopped=stop))
+            state, effects = _ended(replace(state, status=status, stopped=stop))
             if stop or state.step is not Step.CALIBRATE:
                 return state, effects
             return _enter(state, Step.CALIBRATE)
-        case Calibrated(reload) if state.work is Work.CALIBRATE:
-            return _ended(replace(state, measured=Measured.YES, loaded=not reload))
+        case Calibrated(profile, reload) if state.work is Work.CALIBRATE:
+            kept = None if reload else state.status
+            return _ended(replace(state, measured=Measured.YES, profile=profile, note="", status=kept))
         case _:
             return state, ()
 

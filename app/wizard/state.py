@@ -11,9 +11,9 @@ from engine.errors import EngineError
 from engine.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.calibration import Probe
-
     from engine.hardware import Hardware
+    from engine.profile import Probe, Profile
+    from engine.status import EngineStatus
 
 
 class Step(StrEnum):
@@ -84,11 +84,18 @@ class FlowState:
     after: After | None = None  # not None: stopping was asked for
     progress: Progress | None = None
     model_path: Path | None = None
-    loaded: bool = False
+    status: EngineStatus | None = None  # of the loaded model
     measured: Measured = Measured.NO
+    profile: Profile | None = None  # the valid one, saved or just measured
+    note: str = ""  # why a saved profile is not valid any more
     probes: tuple[Probe, ...] = ()
     problem: EngineError | None = None  # what went wrong last, shown on the page
     stopped: bool = False  # the step's work was cancelled; it can be continued
     eager: bool = True  # entering a step starts its work; not when an earlier visit is taken up again
     finished: bool = False  # on to the chat
     closed: bool = False
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the chosen model is in memory."""
+        return self.status is not None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from app.wizard.state import Choice, FlowState, Kind, Step
 from engine.errors import EngineError
+from engine.status import EngineStatus
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,12 @@ def resume(saved: Saved) -> FlowState:
     return FlowState()
 
 
-def choose_model(current: Choice | None, model_path: Path | None, loaded: bool) -> FlowState:
+def choose_model(current: Choice | None, model_path: Path | None, status: EngineStatus | None) -> FlowState:
     """A visit from the chat window to choose another model."""
-    return FlowState(step=Step.PLAN, choice=current, got=current, model_path=model_path, loaded=loaded)
+    return FlowState(step=Step.PLAN, choice=current, got=current, model_path=model_path, status=status)
 
 
-def recalibrate(model_path: Path, loaded: bool) -> FlowState:
+def recalibrate(model_path: Path, status: EngineStatus | None) -> FlowState:
     """A visit from the settings that only measures again."""
     choice = Choice(Kind.FOLDER, folder=model_path)
     return FlowState(
@@ -44,5 +45,5 @@ def recalibrate(model_path: Path, loaded: bool) -> FlowState:
         choice=choice,
         got=choice,
         model_path=model_path,
-        loaded=loaded,
+        status=status,
     )

@@ -48,6 +48,8 @@ from engine.progress import Progress
 
 HARDWARE: Any = object()
 PROBE: Any = object()
+PROFILE: Any = object()
+STATUS: Any = object()
 STARTER = Choice(Kind.STARTER)
 HUB = Choice(Kind.HUB, "someone/model", Path("/models"))
 PATH = Path("/models/starter")
@@ -74,15 +76,15 @@ def at_get(choice: Choice = STARTER) -> FlowState:
 
 def at_calibrate() -> FlowState:
     """Loading the model, to measure it next."""
-    return walk(at_get(), Fetched(PATH), Checked(False))[0]
+    return walk(at_get(), Fetched(PATH), Checked(None))[0]
 
 
 def measuring() -> FlowState:
-    return walk(at_calibrate(), Loaded())[0]
+    return walk(at_calibrate(), Loaded(STATUS))[0]
 
 
 def at_result() -> FlowState:
-    return walk(measuring(), Probed(PROBE), Calibrated(), Next())[0]
+    return walk(measuring(), Probed(PROBE), Calibrated(PROFILE), Next())[0]
 
 
 def test_the_whole_way_to_the_chat() -> None:
@@ -96,11 +98,11 @@ def test_the_whole_way_to_the_chat() -> None:
         Next(),
         Progressed(Progress("Converting", 1, 2)),
         Fetched(PATH),
-        Checked(False),
-        Loaded(),
+        Checked(None),
+        Loaded(STATUS),
         Probed(PROBE),
         Probed(PROBE),
-        Calibrated(),
+        Calibrated(PROFILE),
         Next(),
         Next(),
     )
@@ -120,20 +122,20 @@ def test_the_whole_way_to_the_chat() -> None:
 
 
 def test_a_valid_profile_skips_calibration() -> None:
-    state, effects = walk(at_get(), Fetched(PATH), Checked(True))
+    state, effects = walk(at_get(), Fetched(PATH), Checked(PROFILE))
     assert (state.step, state.work, state.measured) == (Step.RESULT, Work.LOAD, Measured.YES)
     assert Calibrate() not in effects
 
 
 def test_a_calibration_that_needs_a_reload_loads_again_for_the_result() -> None:
-    state, effects = walk(measuring(), Calibrated(reload=True), Next())
+    state, effects = walk(measuring(), Calibrated(PROFILE, reload=True), Next())
     assert (state.step, state.work) == (Step.RESULT, Work.LOAD)
     assert effects == [Load(PATH, False)]
-    assert flow.can_next(walk(state, Loaded())[0])
+    assert flow.can_next(walk(state, Loaded(STATUS))[0])
 
 
 def test_calibration_waits_for_the_user_to_look_at_it() -> None:
-    state, _ = walk(measuring(), Calibrated())
+    state, _ = walk(measuring(), Calibrated(PROFILE))
     assert state.step is Step.CALIBRATE
     assert flow.can_next(state)
 
@@ -166,7 +168,7 @@ def test_a_shortage_holds_the_plan_until_it_is_forced() -> None:
     assert walk(state, Next()) == (state, [])
     state, effects = walk(state, Force(True), Next())
     assert Fetch(HUB, True) in effects
-    assert walk(state, Fetched(PATH), Checked(False))[1][-1] == Load(PATH, True)
+    assert walk(state, Fetched(PATH), Checked(None))[1][-1] == Load(PATH, True)
 
 
 def test_forcing_is_for_one_choice() -> None:
@@ -200,7 +202,7 @@ def test_a_download_that_ended_before_the_cancel_arrived_is_kept() -> None:
     assert (state.step, state.model_path, state.work) == (Step.GET, PATH, None)
     state, effects = walk(state, Next())
     assert effects == [Check(PATH)]
-    assert walk(state, Checked(False))[1] == [Load(PATH, False)]
+    assert walk(state, Checked(None))[1] == [Load(PATH, False)]
 
 
 def test_an_unreadable_model_has_to_be_got_again() -> None:
@@ -216,7 +218,7 @@ def test_shortage_while_loading_is_done_anyway_on_request() -> None:
     assert state.problem is SHORT
     state, effects = walk(state, Force(True))
     assert effects == [Load(PATH, True)]
-    assert walk(state, Loaded())[1] == [Calibrate()]
+    assert walk(state, Loaded(STATUS))[1] == [Calibrate()]
 
 
 def test_force_after_another_error_starts_nothing() -> None:
@@ -237,7 +239,7 @@ def test_calibration_cancelled_failed_and_repeated(work: Work) -> None:
 
 
 def test_cancel_during_the_last_moment_of_loading_does_not_start_measuring() -> None:
-    state, effects = walk(at_calibrate(), Stop(), Loaded())
+    state, effects = walk(at_calibrate(), Stop(), Loaded(STATUS))
     assert effects == [CancelWork()]
     assert (state.step, state.work, state.loaded, state.stopped) == (Step.CALIBRATE, None, True, True)
 
@@ -263,12 +265,12 @@ def test_skip_after_a_failure() -> None:
 
 
 def test_skip_that_came_too_late_keeps_the_measurement() -> None:
-    state, _ = walk(measuring(), Skip(), Calibrated())
+    state, _ = walk(measuring(), Skip(), Calibrated(PROFILE))
     assert (state.step, state.measured) == (Step.RESULT, Measured.YES)
 
 
 def test_failed_loading_for_the_result_is_repeated() -> None:
-    state, _ = walk(at_get(), Fetched(PATH), Checked(True), Failed(Work.LOAD, BROKEN))
+    state, _ = walk(at_get(), Fetched(PATH), Checked(PROFILE), Failed(Work.LOAD, BROKEN))
     assert not flow.can_next(state)
     assert walk(state, Retry())[1] == [Load(PATH, False)]
 
@@ -279,7 +281,7 @@ def test_back_is_off_while_something_runs() -> None:
 
 
 def test_back_to_the_plan_and_on_with_the_same_model_keeps_what_is_loaded() -> None:
-    state, effects = walk(at_result(), Back(), Back(), Back(), Next(), Fetched(PATH), Checked(True))
+    state, effects = walk(at_result(), Back(), Back(), Back(), Next(), Fetched(PATH), Checked(PROFILE))
     assert (state.step, state.work, state.loaded) == (Step.RESULT, None, True)
     assert Unload() not in effects
     assert not any(isinstance(effect, Load) for effect in effects)
@@ -304,7 +306,7 @@ def test_the_folder_can_be_changed_while_the_download_rests() -> None:
 
 def test_another_folder_after_the_download_downloads_again() -> None:
     other = Choice(Kind.HUB, HUB.repo_id, Path("/big-disk"))
-    state, _ = walk(at_get(HUB), Fetched(PATH), Checked(False), Stop(), Stopped(Work.LOAD), Back())
+    state, _ = walk(at_get(HUB), Fetched(PATH), Checked(None), Stop(), Stopped(Work.LOAD), Back())
     assert flow.can_next(state)
     state, _ = walk(state, Choose(other))
     assert not flow.can_next(state)
@@ -325,9 +327,9 @@ def test_close_at_rest_closes_at_once(make: Any) -> None:
         (at_get, Fetched(PATH)),
         (at_get, Failed(Work.FETCH, BROKEN)),
         (at_calibrate, Stopped(Work.LOAD)),
-        (at_calibrate, Loaded()),
+        (at_calibrate, Loaded(STATUS)),
         (measuring, Stopped(Work.CALIBRATE)),
-        (measuring, Calibrated()),
+        (measuring, Calibrated(PROFILE)),
     ],
 )
 def test_close_waits_for_the_work_to_stop(make: Any, end: Event) -> None:
@@ -352,9 +354,9 @@ def test_late_answers_are_ignored() -> None:
         Fetched(PATH),
         Stopped(Work.FETCH),
         Failed(Work.LOAD, BROKEN),
-        Loaded(),
-        Calibrated(),
-        Checked(True),
+        Loaded(STATUS),
+        Calibrated(PROFILE),
+        Checked(PROFILE),
     )
     for event in (*late, Probed(PROBE), Progressed(Progress("x"))):
         assert walk(stopped, event) == (stopped, [])
@@ -373,14 +375,14 @@ class TestResume:
         assert walk(state, Retry())[1] == [RememberChoice(HUB), Fetch(HUB, False)]
 
     def test_interrupted_calibration_waits_for_the_user(self) -> None:
-        state, effects = walk(resume(Saved(STARTER, PATH)), Begin(), Checked(False))
+        state, effects = walk(resume(Saved(STARTER, PATH)), Begin(), Checked(None))
         assert (state.step, state.work) == (Step.CALIBRATE, None)
         assert effects == [Detect(), Check(PATH)]
         assert walk(state, Retry())[1] == [Load(PATH, False)]
         assert walk(state, Skip())[0].step is Step.RESULT
 
     def test_after_calibration_only_the_result_is_left(self) -> None:
-        state, _ = walk(resume(Saved(STARTER, PATH)), Begin(), Checked(True), Loaded())
+        state, _ = walk(resume(Saved(STARTER, PATH)), Begin(), Checked(PROFILE), Loaded(STATUS))
         assert state.step is Step.RESULT
         assert flow.can_next(state)
 
@@ -390,25 +392,27 @@ class TestResume:
         assert (state.step, state.problem) == (Step.PLAN, gone)
 
     def test_after_the_user_went_on_steps_start_by_themselves(self) -> None:
-        state, _ = walk(resume(Saved(STARTER, PATH)), Begin(), Checked(False), Back(), Next(), Checked(False))
+        state, _ = walk(resume(Saved(STARTER, PATH)), Begin(), Checked(None), Back(), Next(), Checked(None))
         assert state.work is Work.LOAD
 
 
 def test_recalibrate_measures_at_once_and_ends_with_the_result() -> None:
-    state, effects = walk(recalibrate(PATH, loaded=True), Begin())
+    state, effects = walk(recalibrate(PATH, status=STATUS), Begin())
     assert effects == [Detect(), Calibrate()]
     assert not flow.can_back(state)
     assert not flow.can_skip(state)
-    state, _ = walk(state, Calibrated(), Next(), Next())
+    state, _ = walk(state, Calibrated(PROFILE), Next(), Next())
     assert state.finished
 
 
 def test_recalibrate_loads_first_when_nothing_is_loaded() -> None:
-    assert walk(recalibrate(PATH, loaded=False), Begin())[1] == [Detect(), Load(PATH, False)]
+    assert walk(recalibrate(PATH, status=None), Begin())[1] == [Detect(), Load(PATH, False)]
 
 
 def test_choosing_another_model_from_the_chat() -> None:
-    state, effects = walk(choose_model(STARTER, PATH, loaded=True), Begin(), Choose(HUB), Planned(HUB, False))
+    state, effects = walk(
+        choose_model(STARTER, PATH, status=STATUS), Begin(), Choose(HUB), Planned(HUB, False)
+    )
     assert state.step is Step.PLAN
     assert effects == [Detect()]
     assert walk(state, Next())[1][0] == Unload()

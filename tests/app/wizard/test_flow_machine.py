@@ -44,6 +44,8 @@ from app.wizard.visits import Saved, choose_model, recalibrate, resume
 from engine.errors import CheckpointError, DownloadError, ShortageError
 
 ANY: Any = object()
+STATUS: Any = object()
+PROFILE: Any = object()
 PATHS = {kind: Path(f"/models/{kind}") for kind in Kind}
 CHOICES = st.sampled_from([Choice(Kind.STARTER), Choice(Kind.HUB, "a/b", Path("/m")), Choice(Kind.FOLDER)])
 ERRORS = st.sampled_from([DownloadError("Broken."), ShortageError("Short."), CheckpointError("Damaged.")])
@@ -54,9 +56,9 @@ VISITS = st.sampled_from(
         resume(Saved(choice=Choice(Kind.STARTER))),
         resume(Saved(Choice(Kind.STARTER), PATHS[Kind.STARTER])),
         resume(Saved(Choice(Kind.STARTER), PATHS[Kind.STARTER], CheckpointError("Gone."))),
-        choose_model(Choice(Kind.STARTER), PATHS[Kind.STARTER], loaded=True),
-        recalibrate(PATHS[Kind.STARTER], loaded=True),
-        recalibrate(PATHS[Kind.STARTER], loaded=False),
+        choose_model(Choice(Kind.STARTER), PATHS[Kind.STARTER], status=STATUS),
+        recalibrate(PATHS[Kind.STARTER], status=STATUS),
+        recalibrate(PATHS[Kind.STARTER], status=None),
     ]
 )
 
@@ -132,13 +134,13 @@ class Wizard(RuleBasedStateMachine):
             assert self.fetching is not None
             self.send(Fetched(PATHS[self.fetching.kind]))
         elif work is Work.CHECK:
-            self.send(Checked(valid))
+            self.send(Checked(PROFILE if valid else None))
         elif work is Work.LOAD:
             self.in_memory = self.loading
-            self.send(Loaded())
+            self.send(Loaded(STATUS))
         else:
             self.in_memory = None if reload else self.in_memory
-            self.send(Calibrated(reload))
+            self.send(Calibrated(PROFILE, reload))
 
     @precondition(lambda self: self.running is not None)
     @rule(error=ERRORS)
