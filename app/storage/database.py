@@ -1,0 +1,76 @@
+"""One connection to the chats' database: how it is set up, and its transactions."""
+
+from __future__ import annotations
+
+import sqlite3
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from app.storage.errors import from_sqlite
+
+BUSY_SECONDS = 5.0  # how long a write waits for another window's
+_SETTINGS = (
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA journal_mode = WAL",
+    # An fsync for each transaction: a message that was acknowledged survives a power cut.
+    "PRAGMA synchronous = FULL",
+    "PRAGMA fullfsync = ON",  # on macOS a plain fsync stops at the drive's own cache
+    "PRAGMA checkpoint_fullfsync = ON",
+    "PRAGMA trusted_schema = OFF",
+    # What a user deletes for good is overwritten, not only unlinked.
+    "PRAGMA secure_delete = ON",
+)
+
+
+def connect(path: Path | None) -> sqlite3.Connection:
+    """Open (or create) the database at `path`, None for one in memory. Raises `sqlite3.Error`.
+
+    Transactions are explicit (`transaction`); a statement outside one commits by itself.
+    """
+    name = ":memory:" if path is None else str(path)
+    connection = sqlite3.connect(name, timeout=BUSY_SECONDS, isolation_level=None)
+    try:
+        connection.row_factory = sqlite3.Row
+        connection.create_function("fold", 1, fold, deterministic=True)
+        for setting in _SETTINGS:
+            connection.execute(setting)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, path: Path, what: str) -> Iterator[None]:
+    """All or nothing: commits at the end, rolls back on any error.
+
+    An error of SQLite becomes a `StorageError` that begins with `what`. IMMEDIATE takes the write lock first:
+    a transaction that reads and then writes can then not be refused half-way.
+    """
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # SQLite has already rolled back when the disk is full
+                connection.execute("ROLLBACK")
+            raise
+    except sqlite3.Error as error:
+        raise from_sqlite(error, what, path) from error
+
+
+@contextmanager
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Turn an error of SQLite while reading into a `StorageError` that begins with `what`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise from_sqlite(error, what, path) from error
+
+
+def fold(text: str) -> str:
+    """`text` without differences of case and of Unicode form, for comparing."""
+    return unicodedata.normalize("NFKC", text).casefold()

@@ -1,0 +1,68 @@
+"""What can go wrong with the chats' database, told in the user's words."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.i18n import tr
+from engine.errors import EngineError
+
+
+class StorageError(EngineError):
+    """A chat could not be read or saved. What was saved before is unchanged."""
+
+
+class DamagedError(StorageError):
+    """The database file is damaged or is not ours: it must be set aside before chats can be saved."""
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that happened to the user's data without their doing: shown once, as what / why / action."""
+
+    what: str
+    why: str = ""
+    action: str = ""
+
+
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_DENIED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_CANTOPEN}
+_IN_USE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def from_sqlite(error: sqlite3.Error, what: str, path: Path) -> StorageError:
+    """The error to show for what SQLite reported about the database at `path`."""
+    # Extended codes carry the family in their low byte; errors of the Python binding itself have no code.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    folder = path.parent
+    if code == sqlite3.SQLITE_FULL:
+        return StorageError(
+            what,
+            why=tr("The disk that holds {folder} is full.", folder=folder),
+            action=tr("Free some space there, then try again. What was saved before is unchanged."),
+        )
+    if code in _DAMAGED:
+        return DamagedError(
+            what,
+            why=tr("The file {path} is damaged.", path=path),
+            action=tr("Start the program again: it sets the file aside and rescues what can be read."),
+        )
+    if code in _DENIED:
+        return StorageError(
+            what,
+            why=tr("This program may not write to {folder}.", folder=folder),
+            action=tr("Check the folder's permissions, then try again."),
+        )
+    if code in _IN_USE:
+        return StorageError(
+            what,
+            why=tr("Another program has been using {path} for seconds.", path=path),
+            action=tr("Close other windows of this program, then try again."),
+        )
+    return StorageError(
+        what,
+        why=tr("The database reported: {error}.", error=error),
+        action=tr("Check the disk that holds {folder}, then try again.", folder=folder),
+    )

@@ -1,0 +1,165 @@
+"""Open the chats: check the file, migrate it, and when it is damaged set it aside and start afresh."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from app.i18n import tr, tr_count
+from app.storage.database import connect
+from app.storage.errors import DamagedError, Notice, StorageError, from_sqlite
+from app.storage.rows import MessageRow
+from app.storage.runs import FileLock, Run
+from app.storage.salvage import Salvaged, salvage
+from app.storage.schema import check_ours, migrate
+from app.storage.store import ChatStore, utc_now
+from engine.errors import EngineError
+from engine.paths import ensure_dir
+
+_OPEN_SECONDS = 30.0  # how long to wait for another window that is checking or rescuing the file
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An opened store, and what the user should hear about it.
+
+    `interrupted` are the answers that a program left unfinished when it died. `saved` is False for a store
+    in memory: its chats end with the program.
+    """
+
+    store: ChatStore
+    notices: tuple[Notice, ...] = ()
+    interrupted: tuple[MessageRow, ...] = ()
+    saved: bool = True
+
+
+def open_store(path: Path, clock: Callable[[], datetime] = utc_now) -> Opened:
+    """Open the chats at `path`, which is created when missing.
+
+    A damaged file is set aside under another name, what can be read from it is rescued into a new file, and
+    a notice says so. Then answers of dead programs are marked interrupted, and chats deleted long ago are
+    removed. Raises `StorageError` when there can be no file (read-only folder, full disk, newer version).
+    """
+    what = tr("The saved chats could not be opened.")
+    try:
+        ensure_dir(path.parent)
+        # Two windows that start at once must not both set the file aside.
+        lock = FileLock(path.with_name(f"{path.name}.opening"))
+        if not lock.wait(_OPEN_SECONDS):
+            raise StorageError(
+                what,
+                why=tr("Another window has been opening them for {seconds} seconds.", seconds=_OPEN_SECONDS),
+                action=tr("Close the other windows of this program, then try again."),
+            )
+        try:
+            connection, notices = _open_or_replace(path, clock())
+        finally:
+            lock.release()
+    except StorageError:
+        raise
+    except EngineError as error:
+        raise StorageError(what, why=error.why, action=error.action) from error
+    except OSError as error:
+        raise StorageError(
+            what,
+            why=tr("The system reported for {folder}: {error}.", folder=path.parent, error=error.strerror),
+            action=tr("Check that the folder exists and can be written to, then start again."),
+        ) from error
+    except sqlite3.Error as error:
+        raise from_sqlite(error, what, path) from error
+    return _recover(ChatStore(connection, path, Run(path.with_name(f"{path.name}.runs")), clock), notices)
+
+
+def open_in_memory(clock: Callable[[], datetime] = utc_now) -> Opened:
+    """A store without a file, for when none can be had: the user can chat, but it is not saved."""
+    connection = connect(None)
+    path = Path(":memory:")
+    migrate(connection, path, clock())
+    return Opened(ChatStore(connection, path, Run(None), clock), saved=False)
+
+
+def _recover(store: ChatStore, notices: list[Notice]) -> Opened:
+    try:
+        interrupted = store.recover_interrupted()
+        store.purge()
+    except StorageError:
+        store.close()
+        raise
+    return Opened(store, tuple(notices), tuple(interrupted))
+
+
+def _open_or_replace(path: Path, now: datetime) -> tuple[sqlite3.Connection, list[Notice]]:
+    try:
+        return _open(path, now)
+    except DamagedError as error:
+        aside = _set_aside(path, now)
+        connection, notices = _open(path, now)
+        try:
+            rescued = salvage(aside, connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection, [*notices, _damage_notice(error, aside, rescued)]
+
+
+def _open(path: Path, now: datetime) -> tuple[sqlite3.Connection, list[Notice]]:
+    notices: list[Notice] = []
+    try:
+        connection = connect(path)
+        try:
+            check_ours(connection, path)
+            _check_sound(connection, path)
+            backup = migrate(connection, path, now)
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as error:
+        raise from_sqlite(error, tr("The saved chats could not be opened."), path) from error
+    if backup is not None:
+        notices.append(
+            Notice(
+                tr("Your chats were brought to this version's format."),
+                why=tr("The file as it was before is kept as {name}.", name=backup.name),
+            )
+        )
+    return connection, notices
+
+
+def _check_sound(connection: sqlite3.Connection, path: Path) -> None:
+    verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if verdict != "ok":
+        raise DamagedError(
+            tr("The saved chats are damaged."),
+            why=tr("The check of {path} found: {found}.", path=path, found=verdict),
+        )
+
+
+def _set_aside(path: Path, now: datetime) -> Path:
+    """Rename the file with its log, so that both still belong together; the new name of the file."""
+    number, stamp = 1, f"{now:%Y%m%d-%H%M%S}"
+    while (aside := path.with_name(f"{path.name}.damaged-{stamp}-{number}")).exists():
+        number += 1
+    # The log first: alone beside a new file of the old name it would be taken for that file's.
+    for suffix in ("-wal", "-shm", ""):
+        part = path.with_name(path.name + suffix)
+        if part.exists():
+            os.replace(part, aside.with_name(aside.name + suffix))
+    return aside
+
+
+def _damage_notice(error: DamagedError, aside: Path, rescued: Salvaged) -> Notice:
+    if rescued.messages or rescued.conversations:
+        chats = tr_count("{count} chat", "{count} chats", rescued.conversations)
+        messages = tr_count("{count} message", "{count} messages", rescued.messages)
+        outcome = tr("Rescued: {chats}, {messages}.", chats=chats, messages=messages)
+    else:
+        outcome = tr("Nothing in it could be read, so you start with an empty list.")
+    return Notice(
+        tr("The file with your chats was damaged and has been replaced."),
+        why=f"{error.why} {outcome}",
+        action=tr("The damaged file is kept as {path}. Copy it before trying other tools on it.", path=aside),
+    )

@@ -1,0 +1,148 @@
+"""What the store hands out: conversations and messages as frozen values."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from engine.params import Message, Role
+
+JsonObject = Mapping[str, Any]
+
+
+class MessageState(StrEnum):
+    """How far a message got."""
+
+    COMPLETE = "complete"
+    STREAMING = "streaming"  # being generated now, by a running program
+    INTERRUPTED = "interrupted"  # the program ended before the answer did; what is there was saved in time
+    STOPPED = "stopped"  # the user stopped it
+    ERROR = "error"  # the generation failed; `note` says why
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """One chat. Times are in UTC; `deleted` is set while a deletion can still be undone."""
+
+    id: int
+    title: str
+    model: str
+    system_prompt: str
+    created: datetime
+    updated: datetime
+    deleted: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A line of the chat list: `preview` is the latest text, or the passage that a search found."""
+
+    conversation: Conversation
+    preview: str
+    messages: int
+
+
+@dataclass(frozen=True)
+class MessageRow:
+    """One message as saved.
+
+    `parent` is the message it followed; messages with the same parent are alternatives, of which one is
+    `active`. `params` (how it was asked for) and `stats` (the figures) are JSON objects, see `figures`;
+    `reason` is why the answer ended (`FinishReason`), `note` a sentence about it for the user.
+    """
+
+    id: int
+    conversation_id: int
+    role: Role
+    content: str
+    state: MessageState
+    created: datetime
+    finished: datetime | None = None
+    parent: int | None = None
+    active: bool = True
+    model: str = ""
+    reason: str = ""
+    note: str = ""
+    params: JsonObject | None = None
+    stats: JsonObject | None = None
+
+    def to_message(self) -> Message:
+        """The turn as the engine takes it."""
+        return Message(self.role, self.content)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What a generation starts from: the messages up to the user's last one, and the answer to fill."""
+
+    history: tuple[MessageRow, ...]
+    answer: MessageRow
+
+
+def to_millis(moment: datetime) -> int:
+    """Milliseconds since 1970 in UTC, as the database keeps times."""
+    return round(moment.timestamp() * 1000)
+
+
+def from_millis(millis: int) -> datetime:
+    """The inverse of `to_millis`."""
+    return datetime.fromtimestamp(millis / 1000, UTC)
+
+
+def conversation_from(row: sqlite3.Row) -> Conversation:
+    """A row of the table `conversation`."""
+    deleted = row["deleted"]
+    return Conversation(
+        id=row["id"],
+        title=row["title"],
+        model=row["model"],
+        system_prompt=row["system_prompt"],
+        created=from_millis(row["created"]),
+        updated=from_millis(row["updated"]),
+        deleted=None if deleted is None else from_millis(deleted),
+    )
+
+
+def message_from(row: sqlite3.Row) -> MessageRow:
+    """A row of the table `message`."""
+    finished = row["finished"]
+    return MessageRow(
+        id=row["id"],
+        conversation_id=row["conversation_id"],
+        role=row["role"],
+        content=row["content"],
+        state=MessageState(row["state"]),
+        created=from_millis(row["created"]),
+        finished=None if finished is None else from_millis(finished),
+        parent=row["parent"],
+        active=bool(row["active"]),
+        model=row["model"],
+        reason=row["reason"],
+        note=row["note"],
+        params=_load(row["params"]),
+        stats=_load(row["stats"]),
+    )
+
+
+def dump_json(value: JsonObject | None) -> str | None:
+    """A JSON object as stored; NULL for none."""
+    if value is None:
+        return None
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def clean_text(text: str) -> str:
+    """`text` with lone surrogates replaced by U+FFFD: clipboards carry them, UTF-8 cannot."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _load(text: str | None) -> JsonObject | None:
+    if text is None:
+        return None
+    value: JsonObject = json.loads(text)
+    return value

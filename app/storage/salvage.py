@@ -1,0 +1,120 @@
+"""Rescue what can still be read from a damaged database into a fresh one.
+
+Rows are read by ranges of their ids. A range that meets a damaged page is halved until the unreadable ids
+stand alone, so one bad page costs its own rows and no others.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.i18n import tr
+
+_RANGE = 512  # ids read at once from sound pages
+_MOST_IDS = 10_000_000  # a damaged counter may claim anything
+
+
+@dataclass(frozen=True)
+class Salvaged:
+    """How much was rescued."""
+
+    conversations: int = 0
+    messages: int = 0
+
+
+def salvage(damaged: Path, target: sqlite3.Connection) -> Salvaged:
+    """Copy the readable chats, messages and drafts of `damaged` into `target`, an empty store.
+
+    Ids are kept. Messages whose chat is lost get a chat of their own. The damaged file is only read. Raises
+    `sqlite3.Error` for trouble with `target` alone.
+    """
+    try:
+        source = sqlite3.connect(f"{damaged.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    except sqlite3.Error:
+        return Salvaged()
+    with closing(source):
+        source.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        target.execute("BEGIN IMMEDIATE")
+        try:
+            for table in ("conversation", "message", "draft"):
+                _copy(source, target, table)
+            _adopt_orphans(target)
+            counts = [target.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in _COUNTED]
+            target.execute("COMMIT")
+        except BaseException:
+            if target.in_transaction:
+                target.execute("ROLLBACK")
+            raise
+    return Salvaged(*counts)
+
+
+_COUNTED = ("conversation", "message")
+
+
+def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
+    try:
+        theirs = {row[1] for row in source.execute(f"PRAGMA table_info({table})")}
+    except sqlite3.Error:
+        return
+    columns = [row["name"] for row in target.execute(f"PRAGMA table_info({table})") if row["name"] in theirs]
+    if not columns:
+        return
+    names = ", ".join(columns)
+    # Foreign keys are checked at the commit: a message may come before its parent, or without its chat.
+    target.execute("PRAGMA defer_foreign_keys = ON")
+    insert = f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})"
+    for row in _readable_rows(source, table, names):
+        try:
+            target.execute(insert, row)
+        except sqlite3.IntegrityError:
+            continue  # a value that no version of this program wrote
+
+
+def _readable_rows(source: sqlite3.Connection, table: str, names: str) -> Iterator[tuple[object, ...]]:
+    last = _last_id(source, table)
+    pending = [(first, min(first + _RANGE - 1, last)) for first in range(1, last + 1, _RANGE)][::-1]
+    while pending:
+        first, end = pending.pop()
+        # NOT INDEXED: straight through the table's own tree, whatever state its indexes are in.
+        query = f"SELECT {names} FROM {table} NOT INDEXED WHERE rowid BETWEEN ? AND ?"
+        try:
+            rows = source.execute(query, (first, end)).fetchall()
+        except sqlite3.Error:
+            if first < end:
+                middle = (first + end) // 2
+                pending += [(middle + 1, end), (first, middle)]
+            continue
+        yield from rows
+
+
+def _last_id(source: sqlite3.Connection, table: str) -> int:
+    """The highest id that the table or the counter of its ids tells of."""
+    claims = [0]
+    for query, values in (
+        (f"SELECT max(rowid) FROM {table} NOT INDEXED", ()),
+        ("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)),
+    ):
+        try:
+            row = source.execute(query, values).fetchone()
+        except sqlite3.Error:
+            continue
+        if row is not None and isinstance(row[0], int):
+            claims.append(row[0])
+    return min(max(claims), _MOST_IDS)
+
+
+def _adopt_orphans(target: sqlite3.Connection) -> None:
+    """Give messages without their chat one, and loosen what points at rows that are gone."""
+    lost = "NOT IN (SELECT id FROM conversation)"
+    target.execute(f"DELETE FROM draft WHERE conversation_id {lost}")
+    target.execute(
+        "INSERT INTO conversation (id, title, created, updated, activity)"
+        " SELECT conversation_id, ?, min(created), max(created), 0 FROM message"
+        f" WHERE conversation_id {lost} GROUP BY conversation_id",
+        (tr("Rescued chat"),),
+    )
+    target.execute("UPDATE message SET parent = NULL WHERE parent NOT IN (SELECT id FROM message)")

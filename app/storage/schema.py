@@ -1,0 +1,135 @@
+"""The database's tables, and how a file of an older version becomes one of this version.
+
+`MIGRATIONS[v]` takes a file from version v to v + 1; version 0 is an empty file. A released entry is never
+changed: a new version is a new entry, tried in the tests on a file of every version before it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+
+from app.i18n import tr
+from app.storage.errors import DamagedError, StorageError
+
+APPLICATION_ID = 0x46694368  # "FiCh" in the file's header: says whose database this is
+
+# Times are milliseconds since 1970 (UTC). `activity` orders the list by the last change without trusting the
+# clock. AUTOINCREMENT: an id is never used twice, so an undo cannot hit a newer chat. `parent` and `active`
+# keep every alternative answer; `run` names the running program that is writing a streaming row.
+_VERSION_1 = (
+    """
+    CREATE TABLE conversation (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        title TEXT NOT NULL,
+        model TEXT NOT NULL DEFAULT '',
+        system_prompt TEXT NOT NULL DEFAULT '',
+        created INTEGER NOT NULL,
+        updated INTEGER NOT NULL,
+        activity INTEGER NOT NULL,
+        deleted INTEGER
+    )
+    """,
+    "CREATE INDEX conversation_activity ON conversation (activity)",
+    """
+    CREATE TABLE message (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        conversation_id INTEGER NOT NULL REFERENCES conversation (id) ON DELETE CASCADE,
+        parent INTEGER REFERENCES message (id) ON DELETE SET NULL,
+        active INTEGER NOT NULL DEFAULT 1 CHECK (active IN (0, 1)),
+        role TEXT NOT NULL CHECK (role IN ('system', 'user', 'assistant')),
+        content TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('complete', 'streaming', 'interrupted', 'stopped', 'error')),
+        created INTEGER NOT NULL,
+        finished INTEGER,
+        model TEXT NOT NULL DEFAULT '',
+        reason TEXT NOT NULL DEFAULT '',
+        note TEXT NOT NULL DEFAULT '',
+        params TEXT,
+        stats TEXT,
+        run TEXT
+    )
+    """,
+    "CREATE INDEX message_conversation ON message (conversation_id, active, id)",
+    "CREATE INDEX message_parent ON message (parent)",
+    "CREATE INDEX message_streaming ON message (run) WHERE state = 'streaming'",
+    """
+    CREATE TABLE draft (
+        conversation_id INTEGER UNIQUE REFERENCES conversation (id) ON DELETE CASCADE,
+        content TEXT NOT NULL
+    )
+    """,
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (_VERSION_1,)
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The schema version that the file says it has."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+def check_ours(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise `DamagedError` if the file is another program's database."""
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    mark = connection.execute("PRAGMA application_id").fetchone()[0]
+    if tables and mark != APPLICATION_ID:
+        raise DamagedError(
+            tr("The saved chats could not be opened."),
+            why=tr("The file {path} is not a database of this program.", path=path),
+        )
+
+
+def migrate(
+    connection: sqlite3.Connection,
+    path: Path,
+    now: datetime,
+    migrations: Sequence[Sequence[str]] = MIGRATIONS,
+) -> Path | None:
+    """Bring the file to the newest version, in one transaction; return the backup made before, if any.
+
+    A file that holds data is copied first, to `<name>.v<version>-<time>.backup`. A failed migration leaves
+    the file as it was. Raises `StorageError` for a file of a newer version, `sqlite3.Error` otherwise.
+    """
+    version, newest = version_of(connection), len(migrations)
+    if version > newest:
+        raise StorageError(
+            tr("The saved chats could not be opened."),
+            why=tr("They were saved by a newer version of this program (format {version}).", version=version),
+            action=tr("Install the newest version. The chats are unchanged in {path}.", path=path),
+        )
+    if version == newest:
+        return None
+    backup = back_up(connection, path, now) if version > 0 else None
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another window may have migrated between the look above and the lock.
+        for statements in migrations[version_of(connection) :]:
+            for statement in statements:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {newest}")
+        connection.execute("COMMIT")
+    except sqlite3.Error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return backup
+
+
+def back_up(connection: sqlite3.Connection, path: Path, now: datetime) -> Path:
+    """Copy the whole database, its log included, to a file beside it that is complete or absent."""
+    target = path.with_name(f"{path.name}.v{version_of(connection)}-{now:%Y%m%d-%H%M%S}.backup")
+    temporary = target.with_name(f"{target.name}.tmp")
+    try:
+        with closing(sqlite3.connect(temporary)) as copy:
+            connection.backup(copy)
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return target
