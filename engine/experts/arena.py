@@ -1,0 +1,33 @@
+"""One large piece of host memory, returned to the system when nothing refers to it any more."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+
+import torch
+
+from engine.errors import ShortageError
+
+
+def allocate(nbytes: int) -> torch.Tensor:
+    """`nbytes` zero bytes as a uint8 tensor, page aligned; pages take memory once they are written.
+
+    An anonymous mapping of our own: on Linux it asks for huge pages, which spares the kernels most of the
+    address translation, and unlike torch's pinned allocator it does not round up to a power of two.
+
+    Raises:
+        ShortageError: the system refuses the address space.
+    """
+    try:
+        arena = mmap.mmap(-1, max(nbytes, 1))
+    except (OSError, ValueError, OverflowError) as error:
+        raise ShortageError(
+            f"There is not enough memory for the experts ({nbytes / 1e9:.1f} GB).",
+            why=f"The system says: {error}.",
+            action="Close other programs, or choose a smaller model.",
+        ) from error
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # a kernel without huge pages: slower, nothing else
+            arena.madvise(mmap.MADV_HUGEPAGE)
+    return torch.frombuffer(arena, dtype=torch.uint8)[:nbytes]

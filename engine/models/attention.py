@@ -1,0 +1,70 @@
+"""Grouped-query attention over the KV cache, with causal and sliding-window masks."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional
+
+from engine.kvcache import KVCache
+from engine.models.config import MixtralConfig
+
+
+class Attention:
+    """Attention of a chunk of new tokens to the cache and to each other. One instance serves all layers."""
+
+    def __init__(self, config: MixtralConfig) -> None:
+        self._heads = config.num_heads
+        self._kv_heads = config.num_kv_heads
+        self._head_dim = config.head_dim
+        self._window = config.sliding_window
+
+    def mask(self, start: int, tokens: int, device: torch.device) -> torch.Tensor | None:
+        """Which keys each of `tokens` new tokens at position `start` may see; the same for every layer.
+
+        bool [tokens, keys], keys from `first_key(start)` on. None where every key is visible (one token), or
+        where plain causality from position 0 says it all.
+        """
+        first = self.first_key(start)
+        end = start + tokens
+        if tokens == 1 or (start == 0 and (self._window is None or end <= self._window)):
+            return None
+        queries = torch.arange(start, end, device=device)[:, None]
+        keys = torch.arange(first, end, device=device)
+        visible = keys <= queries
+        if self._window is not None:
+            visible &= keys > queries - self._window
+        return visible
+
+    def first_key(self, start: int) -> int:
+        """The earliest position that a token at position `start` sees."""
+        return 0 if self._window is None else max(0, start - self._window + 1)
+
+    def __call__(
+        self, qkv: torch.Tensor, cache: KVCache, layer: int, mask: torch.Tensor | None
+    ) -> torch.Tensor:
+        """Store the new keys and values, and attend.
+
+        Args:
+            qkv: rotated queries, rotated keys and values, [tokens, heads + 2 kv_heads, head_dim].
+            cache: holds the earlier tokens; the new ones are written after its `length`, which stays.
+            layer: whose part of the cache is used.
+            mask: from `mask` for this chunk.
+
+        Returns:
+            [tokens, heads * head_dim].
+        """
+        tokens, start = len(qkv), cache.length
+        end, first = start + tokens, self.first_key(start)
+        heads, kv_heads, head_dim = self._heads, self._kv_heads, self._head_dim
+        store = cache.layer(layer)
+        store[:, :, start:end] = qkv[:, heads:].view(tokens, 2, kv_heads, head_dim).permute(1, 2, 0, 3)
+        keys, values = store[:, None, :, first:end].unbind(0)  # [1, kv_heads, keys, head_dim]
+        if tokens == 1:
+            # One token: the query heads of a group become query rows of their key head. No mask, no copies.
+            query = qkv[:, :heads].view(1, kv_heads, heads // kv_heads, head_dim)
+            return functional.scaled_dot_product_attention(query, keys, values).view(1, heads * head_dim)
+        query = qkv[:, :heads].transpose(0, 1)[None]  # [1, heads, tokens, head_dim]
+        mixed = functional.scaled_dot_product_attention(
+            query, keys, values, attn_mask=mask, is_causal=mask is None, enable_gqa=kv_heads != heads
+        )
+        return mixed[0].transpose(0, 1).reshape(tokens, heads * head_dim)

@@ -1,0 +1,56 @@
+"""Matrix products with a model's dense weights: packed for the CPU's kernels, plain on a GPU."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch.nn import functional
+
+from kernels.cpu import CpuPool, PackedLinear
+
+
+class Linear(Protocol):
+    """y = W x for rows of x; the number format of x and y is the backend's."""
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """[tokens, inputs] to [tokens, outputs]."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes the weights take."""
+        ...
+
+
+class CpuLinear:
+    """A packed bf16 matrix, multiplied by the CPU pool; float32 in and out."""
+
+    def __init__(self, pool: CpuPool, packed: PackedLinear) -> None:
+        self._pool = pool
+        self.packed = packed
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """float32 [tokens, inputs] to [tokens, outputs]."""
+        return self._pool.linear(x, self.packed)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes the packed weights take."""
+        return self.packed.data.numel()
+
+
+class PlainLinear:
+    """A plain matrix on the device where its inputs are, in their number format."""
+
+    def __init__(self, weight: torch.Tensor) -> None:
+        self.weight = weight
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """[tokens, inputs] to [tokens, outputs]; rounds x to the weight's format."""
+        return functional.linear(x.to(self.weight.dtype), self.weight)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes the weights take."""
+        return self.weight.numel() * self.weight.element_size()

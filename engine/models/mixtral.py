@@ -1,0 +1,131 @@
+"""The Mixtral forward pass (arXiv 2401.04088): attention and routers here, experts through the executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import torch
+from torch.nn import functional
+
+from engine.events import Phase
+from engine.executor import ExpertExecutor
+from engine.kvcache import KVCache
+from engine.models.attention import Attention
+from engine.models.config import MixtralConfig
+from engine.models.rope import RotaryTable
+from engine.models.router import route
+from engine.models.weights import DenseWeights
+from engine.progress import CancelToken
+
+PREFILL_CHUNK = 512  # tokens; bounds the memory of a long prompt's activations and attention scores
+
+
+class MixtralModel:
+    """A loaded model on one compute device. One forward at a time.
+
+    The residual stream, the norms and the router are float32 everywhere. On the CPU everything else is too
+    (weights are bf16, exactly widened); on a GPU matrices, attention and the cache are bf16.
+    """
+
+    def __init__(
+        self, config: MixtralConfig, weights: DenseWeights, executor: ExpertExecutor, device: torch.device
+    ) -> None:
+        self.config = config
+        self.device = device
+        self.executor = executor
+        self.weights = weights
+        self._attention = Attention(config)
+        self._rope = RotaryTable(config.head_dim, config.rope_theta, device)
+        self._rotated = config.num_heads + config.num_kv_heads
+
+    @property
+    def cache_dtype(self) -> torch.dtype:
+        """The number format of keys and values on this device."""
+        return torch.float32 if self.device.type == "cpu" else torch.bfloat16
+
+    def new_cache(self, capacity: int) -> KVCache:
+        """An empty cache for `capacity` tokens."""
+        return KVCache(self.config, capacity, self.device, self.cache_dtype)
+
+    @torch.inference_mode()
+    def forward(
+        self,
+        token_ids: torch.Tensor,
+        cache: KVCache,
+        *,
+        logits: Literal["last", "all", "none"] = "last",
+        phase: Phase | None = None,
+    ) -> torch.Tensor | None:
+        """Read a chunk of tokens after those in the cache.
+
+        Args:
+            token_ids: int64 [tokens] on the CPU, at least one.
+            cache: earlier tokens; the new ones are appended.
+            logits: for which of the new tokens the next token's logits are wanted.
+            phase: under which experts are counted; by default one token after others is decode.
+
+        Returns:
+            float32 [1 or tokens, vocabulary] on the CPU, or None if none were wanted.
+
+        Raises:
+            GenerationError: the cache has no room for the chunk; it is unchanged then.
+        """
+        tokens, start = len(token_ids), cache.length
+        cache.check_room(tokens)
+        if phase is None:
+            phase = Phase.DECODE if tokens == 1 and start > 0 else Phase.PREFILL
+        shape, eps = (self.config.hidden_size,), self.config.rms_norm_eps
+        x = self.weights.embedding(token_ids.to(self.device))  # [tokens, hidden]
+        cos, sin = self._rope.rows(start, tokens)
+        mask = self._attention.mask(start, tokens, self.device)
+        for index, layer in enumerate(self.weights.layers):
+            normed = functional.rms_norm(x, shape, layer.input_norm, eps)
+            qkv = layer.qkv(normed).float().view(tokens, -1, self.config.head_dim)
+            self._rope.rotate_(qkv[:, : self._rotated], cos, sin)
+            x += layer.attention_out(self._attention(qkv, cache, index, mask))
+            normed = functional.rms_norm(x, shape, layer.post_norm, eps)
+            ids, weights = route(normed, layer.router, self.config.top_k)
+            self.executor.run(index, normed, ids, weights, phase, out=x)
+        cache.length = start + tokens
+        if logits == "none":
+            return None
+        wanted = x[-1:] if logits == "last" else x
+        return (
+            self.weights.output(functional.rms_norm(wanted, shape, self.weights.final_norm, eps))
+            .float()
+            .cpu()
+        )
+
+    def prefill(
+        self,
+        token_ids: Sequence[int],
+        cache: KVCache,
+        *,
+        chunk: int = PREFILL_CHUNK,
+        on_chunk: Callable[[int], None] = lambda _: None,
+        cancel: CancelToken | None = None,
+    ) -> torch.Tensor:
+        """Read a prompt in chunks, so that memory stays bounded and a cancel is heard between them.
+
+        `on_chunk` is told how many of the tokens are in the cache. Returns the logits after the last token,
+        float32 [1, vocabulary] on the CPU.
+
+        Raises:
+            GenerationError: the prompt does not fit; the cache is unchanged then.
+            Cancelled: between two chunks; what was read stays in the cache.
+        """
+        cache.check_room(len(token_ids))
+        ids = torch.tensor(token_ids, dtype=torch.int64)
+        for start in range(0, len(ids) - chunk, chunk):
+            if cancel is not None:
+                cancel.raise_if_cancelled()
+            self.forward(ids[start : start + chunk], cache, logits="none", phase=Phase.PREFILL)
+            on_chunk(start + chunk)
+        if cancel is not None:
+            cancel.raise_if_cancelled()
+        rest = (len(ids) - 1) // chunk * chunk
+        logits = self.forward(ids[rest:], cache, phase=Phase.PREFILL)
+        assert logits is not None
+        on_chunk(len(ids))
+        return logits

@@ -1,0 +1,140 @@
+"""The dense weights of a Mixtral model, everything but the experts, in the form a device computes with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+
+from engine.checkpoint.reader import Checkpoint
+from engine.checkpoint.tensors import load_tensor
+from engine.models import tensors
+from engine.models.config import MixtralConfig
+from engine.models.linear import CpuLinear, Linear, PlainLinear
+from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
+from kernels.cpu import CpuPool, PackedLinear
+
+
+class Embedding(Protocol):
+    """Rows of the token embeddings."""
+
+    def __call__(self, ids: torch.Tensor) -> torch.Tensor:
+        """int64 [tokens] to float32 [tokens, hidden]."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes the table takes, 0 where it shares the output layer's."""
+        ...
+
+
+class TableEmbedding:
+    """A plain bf16 table [vocabulary, hidden]; `shared` if the output layer owns it."""
+
+    def __init__(self, table: torch.Tensor, *, shared: bool) -> None:
+        self._table = table
+        self.nbytes = 0 if shared else 2 * table.numel()
+
+    def __call__(self, ids: torch.Tensor) -> torch.Tensor:
+        """int64 [tokens] to float32 [tokens, hidden]."""
+        return self._table[ids].float()
+
+
+class PackedEmbedding:
+    """Rows of a packed output layer that is also the table: tied embeddings take memory once."""
+
+    nbytes = 0
+
+    def __init__(self, packed: PackedLinear) -> None:
+        self._packed = packed
+
+    def __call__(self, ids: torch.Tensor) -> torch.Tensor:
+        """int64 [tokens] to float32 [tokens, hidden]."""
+        return self._packed.take_rows(ids)
+
+
+@dataclass(frozen=True)
+class LayerWeights:
+    """One layer without its experts. Norms [hidden] and the router [experts, hidden] are float32."""
+
+    input_norm: torch.Tensor
+    qkv: Linear  # queries, keys and values in one product
+    attention_out: Linear
+    post_norm: torch.Tensor
+    router: torch.Tensor
+
+
+@dataclass(frozen=True)
+class DenseWeights:
+    """A model without its experts."""
+
+    embedding: Embedding
+    layers: tuple[LayerWeights, ...]
+    final_norm: torch.Tensor
+    output: Linear
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the matrices; norms and routers are too small to count."""
+        layers = sum(layer.qkv.nbytes + layer.attention_out.nbytes for layer in self.layers)
+        return layers + self.embedding.nbytes + self.output.nbytes
+
+
+def load_dense(
+    checkpoint: Checkpoint,
+    config: MixtralConfig,
+    device: torch.device,
+    pool: CpuPool,
+    *,
+    progress: ProgressCallback = ignore_progress,
+    cancel: CancelToken | None = None,
+) -> DenseWeights:
+    """Read the dense weights: packed for the CPU's kernels, or plain bf16 on a GPU.
+
+    Raises:
+        CheckpointError: a tensor is missing or unreadable.
+        Cancelled: between two layers.
+    """
+
+    def matrix(name: str, rows: int, columns: int) -> torch.Tensor:
+        return load_tensor(checkpoint, name, (rows, columns), torch.bfloat16)
+
+    def small(name: str, *shape: int) -> torch.Tensor:
+        return load_tensor(checkpoint, name, shape, torch.float32).to(device)
+
+    def linear(weight: torch.Tensor) -> Linear:
+        if device.type == "cpu":
+            return CpuLinear(pool, PackedLinear.from_weight(weight))
+        return PlainLinear(weight.to(device))
+
+    def load_layer(index: int) -> LayerWeights:
+        hidden = config.hidden_size
+        queries, keys = config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
+        parts = [("q_proj", queries), ("k_proj", keys), ("v_proj", keys)]
+        qkv = [matrix(tensors.layer(index, f"self_attn.{name}"), rows, hidden) for name, rows in parts]
+        return LayerWeights(
+            small(tensors.layer(index, "input_layernorm"), hidden),
+            linear(torch.cat(qkv)),
+            linear(matrix(tensors.layer(index, "self_attn.o_proj"), hidden, queries)),
+            small(tensors.layer(index, "post_attention_layernorm"), hidden),
+            small(tensors.layer(index, "block_sparse_moe.gate"), config.num_experts, hidden),
+        )
+
+    layers = []
+    for index in range(config.num_layers):
+        if cancel is not None:
+            cancel.raise_if_cancelled()
+        layers.append(load_layer(index))
+        progress(Progress("Loading layers", index + 1, config.num_layers, "layers"))
+    table = matrix(tensors.EMBEDDINGS, config.vocab_size, config.hidden_size)
+    tied = config.tie_word_embeddings
+    output = linear(table if tied else matrix(tensors.OUTPUT, config.vocab_size, config.hidden_size))
+    embedding: Embedding
+    if tied and isinstance(output, CpuLinear):
+        embedding = PackedEmbedding(output.packed)
+    elif tied and isinstance(output, PlainLinear):
+        embedding = TableEmbedding(output.weight, shared=True)
+    else:
+        embedding = TableEmbedding(table.to(device), shared=False)
+    return DenseWeights(embedding, tuple(layers), small(tensors.FINAL_NORM, config.hidden_size), output)
