@@ -1,0 +1,1 @@
+"""From a prompt to streamed text: chat template, sampling, detokenization, stopping, and the token loop."""

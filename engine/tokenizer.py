@@ -1,0 +1,152 @@
+"""A model's tokenizer: text and conversations to token ids, and ids back to text while they arrive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.errors import CheckpointError, GenerationError
+from engine.generation.chat_template import MISTRAL_INSTRUCT, ChatTemplate, find_template
+from engine.generation.detokenizer import TextStream
+from engine.generation.vocabulary import JsonVocabulary, SentencePieceVocabulary, Vocabulary
+from engine.params import Message
+
+_SPECIAL_NAMES = ("bos_token", "eos_token", "unk_token", "pad_token")
+
+
+class TokenStream:
+    """One answer's text while its tokens arrive; in all it equals `Tokenizer.decode` of the same tokens."""
+
+    def __init__(self, vocabulary: Vocabulary, *, after_text: bool) -> None:
+        self._vocabulary = vocabulary
+        self._stream: TextStream = vocabulary.stream(after_text=after_text)
+
+    def push(self, token: int) -> str:
+        """Take the next token; return the text that is now certain, in whole characters."""
+        piece = self._vocabulary.piece(token)
+        return "" if piece is None else self._stream.push(piece)
+
+    def flush(self) -> str:
+        """Return what was held back, at the end of the answer."""
+        return self._stream.flush()
+
+
+class Tokenizer:
+    """Encodes texts and conversations for one model. Loaded by `Tokenizer.load`.
+
+    `size` is one more than the largest token id, `eos_ids` are the tokens that end an answer, `notes`
+    sentences for the user.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        template: ChatTemplate | None,
+        eos_ids: frozenset[int],
+        notes: tuple[str, ...],
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._template = template
+        self.size = vocabulary.size
+        self.eos_ids = eos_ids
+        self.notes = notes
+
+    @classmethod
+    def load(cls, folder: Path) -> Tokenizer:
+        """Read the tokenizer in a model's folder: `tokenizer.json`, or else a bare `tokenizer.model`.
+
+        A folder of the Mistral family (its vocabulary has <s>, </s> and bytes such as <0x0A>) that comes
+        without a chat template gets Mistral's instruction format, and a note says so; any other without one
+        can only continue raw text. Raises CheckpointError if a file is missing or damaged.
+        """
+        config = _read_json(folder / "tokenizer_config.json")
+        vocabulary = _vocabulary(folder)
+        special = _special_tokens(config, _read_json(folder / "special_tokens_map.json"))
+        notes: tuple[str, ...] = ()
+        source = find_template(folder, config)
+        if source is None and all(vocabulary.token(text) is not None for text in ("<s>", "</s>", "<0x0A>")):
+            source = MISTRAL_INSTRUCT
+            special = {**special, "bos_token": "<s>", "eos_token": "</s>"}
+            notes = ("This model's folder has no chat template: Mistral's instruction format is used.",)
+        template = None if source is None else ChatTemplate(source, special)
+        eos = vocabulary.token(special.get("eos_token", "</s>"))
+        return cls(vocabulary, template, frozenset(() if eos is None else (eos,)), notes)
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of `text` as the start of what the model reads (with its start token, if it has one)."""
+        return self._vocabulary.encode(text, special=True)
+
+    def encode_chat(self, messages: Sequence[Message]) -> list[int]:
+        """Token ids of a conversation, ready for the model's answer.
+
+        Where the template refuses the system role, the system text opens the first user message. Raises
+        GenerationError without messages, without a chat template, or if the template refuses the
+        conversation.
+        """
+        if not messages:
+            raise GenerationError("There is nothing to answer.", action="Write a message first.")
+        if self._template is None:
+            raise GenerationError(
+                "This model cannot chat.",
+                why="Its folder has no chat template, so the form of a conversation is not known.",
+                action="Choose an instruct (chat) model, or continue plain text (`--raw`).",
+            )
+        return self._vocabulary.encode(self._template.render(messages), special=False)
+
+    def count(self, text: str) -> int:
+        """How many tokens `text` is by itself."""
+        return len(self._vocabulary.encode(text, special=False))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of `tokens`; special tokens have none."""
+        return self._vocabulary.decode(tokens)
+
+    def stream(self, *, after_text: bool = False) -> TokenStream:
+        """Text of one answer, token by token. `after_text`: it continues a text, so its first space stays."""
+        return TokenStream(self._vocabulary, after_text=after_text)
+
+
+def _vocabulary(folder: Path) -> Vocabulary:
+    if (folder / "tokenizer.json").is_file():
+        return JsonVocabulary(folder / "tokenizer.json")
+    if (folder / "tokenizer.model").is_file():
+        added = _read_json(folder / "added_tokens.json")
+        return SentencePieceVocabulary(folder / "tokenizer.model", {str(k): int(v) for k, v in added.items()})
+    raise CheckpointError(
+        "The model's tokenizer is missing.",
+        why=f"Neither tokenizer.json nor tokenizer.model is in {folder}.",
+        action="Copy one of these files from where the model came from.",
+    )
+
+
+def _special_tokens(*configs: Mapping[str, Any]) -> dict[str, str]:
+    """The special tokens' texts by name; earlier files win. An entry is a text or {"content": text}."""
+    found: dict[str, str] = {}
+    for config in configs:
+        for name in _SPECIAL_NAMES:
+            entry = config.get(name)
+            text = entry.get("content") if isinstance(entry, dict) else entry
+            if isinstance(text, str):
+                found.setdefault(name, text)
+    return found
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """The object in an optional file; empty if there is no such file."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise CheckpointError(
+            f"{path.name} cannot be read.", why=f"{path}: {error}", action="Get the model's files again."
+        ) from error
+    if not isinstance(content, dict):
+        raise CheckpointError(
+            f"{path.name} cannot be read.",
+            why=f"{path} does not hold a JSON object.",
+            action="Get the model's files again.",
+        )
+    return content
