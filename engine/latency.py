@@ -151,7 +151,7 @@ def decode_step_seconds(
     popularity: npt.NDArray[np.float64],
     policy: str = "paper",
 ) -> float:
-    """Expected time of one decode step: each expert's chance of being chosen times what it costs at its place.
+    """Expected time of a decode step: each expert's chance of being chosen times what it costs at its place.
 
     `resident` is bool [layers, experts]; `popularity` [layers, experts] is the chance that a token chooses
     the expert (rows sum to top-k). Experts run one after the other, as in the paper. In a layer where some

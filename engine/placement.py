@@ -24,7 +24,7 @@ class Placement:
         return int(self.resident.sum())
 
     def hit_rate(self, popularity: npt.NDArray[np.float64]) -> float:
-        """Share of expert executions, by `popularity` [layers, experts], that find their weights on the GPU."""
+        """Share of expert runs, by `popularity` [layers, experts], that find their weights on the GPU."""
         total = float(popularity.sum())
         return float(popularity[self.resident].sum()) / total if total > 0 else 0.0
 

@@ -5,7 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from engine.budget import VramBudget, ram_need, vram_budget
+from engine.checkpoint.inspect import ModelInfo
+from engine.errors import HardwareError
+from engine.estimate import estimate_decode
+from engine.hardware.facts import Hardware
+from engine.latency import decode_step_seconds
+from engine.options import LoadOptions
+from engine.placement import place_popular
+from engine.profile import Profile
 from engine.requirements import Requirements
+from engine.units import format_bytes
+
+# A calibrated prediction is shown with this margin around it, or with the profile's own error if larger.
+_CALIBRATED_MARGIN = 0.1
 
 
 @dataclass(frozen=True)
@@ -80,3 +93,90 @@ class Plan:
             "assumptions": list(self.assumptions),
             "notes": list(self.notes),
         }
+
+
+def make_plan(
+    hardware: Hardware, info: ModelInfo, options: LoadOptions, profile: Profile | None = None
+) -> Plan:
+    """Decide how `info` would be loaded on `hardware`; nothing is refused here, `Plan.requirements` tells.
+
+    `profile` must be a valid one for this machine and model; with it, the speed is predicted from what was
+    measured. Raises `HardwareError` if the options ask for CUDA and no GPU can be used.
+    """
+    notes: list[str] = []
+    context = options.context_for(info.context_length)
+    vram = _vram(hardware, info, options, context, notes)
+    cuda = vram is not None
+    gpu = hardware.gpu if cuda else None
+    slots = 0 if vram is None else vram.slots
+    threads = options.threads or hardware.cpu.usable_cores
+    needs = [ram_need(hardware.memory, info, context, cuda=cuda, reserve=options.ram_reserve)]
+    if vram is not None:
+        needs.append(vram.need())
+    if not cuda and options.policy != "cpu":
+        notes.append(f"Without a graphics card the policy “{options.policy}” has no effect.")
+    if profile is not None and profile.latency.has_gpu == cuda:
+        speed, assumptions = _calibrated(profile, slots, options.policy), tuple[str, ...]()
+        basis = "from this computer's calibration"
+    else:
+        estimate = estimate_decode(hardware, info.config, slots, options.policy, cuda=cuda, threads=threads)
+        speed, assumptions = estimate.tokens_per_second, estimate.assumptions
+        basis = "estimated from memory speed, before calibration"
+    return Plan(
+        model_name=info.name,
+        device="cuda" if cuda else "cpu",
+        has_gpu=cuda,
+        device_name=gpu.name if gpu is not None else hardware.cpu.name,
+        policy=options.policy,
+        layers=info.config.num_layers,
+        experts=info.config.num_experts,
+        expert_slots=slots,
+        vram_budget=0 if vram is None else vram.available,
+        context_length=context,
+        threads=threads,
+        requirements=Requirements(tuple(needs), f"load {info.name}"),
+        decode_range=speed,
+        basis=basis,
+        assumptions=assumptions,
+        notes=tuple(notes),
+    )
+
+
+def _vram(
+    hardware: Hardware, info: ModelInfo, options: LoadOptions, context: int, notes: list[str]
+) -> VramBudget | None:
+    """The GPU's share, or None if the model will run on the CPU alone; says why in `notes`."""
+    if options.device == "cpu":
+        if hardware.has_gpu:
+            notes.append("The graphics card is not used: the CPU was chosen.")
+        return None
+    gpu = hardware.gpu
+    if gpu is None:
+        if options.device == "cuda":
+            raise HardwareError(
+                "No graphics card can be used.",
+                why=hardware.gpu_message,
+                action="Choose the CPU, or let the program choose.",
+            )
+        notes.append(hardware.gpu_message or "No graphics card: all work runs on the CPU.")
+        return None
+    budget = vram_budget(gpu, info, context, options.vram_budget)
+    if options.vram_budget is not None and options.vram_budget > gpu.vram_free:
+        notes.append(
+            f"Only {format_bytes(gpu.vram_free)} of graphics memory are free now, less than the budget of "
+            f"{format_bytes(options.vram_budget)}."
+        )
+    if not budget.fits and options.device == "auto":
+        notes.append(
+            f"The graphics card is not used: {format_bytes(budget.need().missing)} of its memory are "
+            "missing for the parts that every token needs."
+        )
+        return None
+    return budget
+
+
+def _calibrated(profile: Profile, slots: int, policy: str) -> tuple[float, float]:
+    resident = place_popular(profile.popularity, slots).resident
+    seconds = decode_step_seconds(profile.latency, resident, profile.popularity, policy)
+    margin = max(_CALIBRATED_MARGIN, abs(profile.prediction_error))
+    return 1 / (seconds * (1 + margin)), 1 / (seconds / (1 + margin))

@@ -1,4 +1,4 @@
-"""A calibration's result: what was measured on this machine for one model, as a versioned JSON file. Torch-free.
+"""A calibration's result: what was measured on this machine for one model, as versioned JSON. Torch-free.
 
 Finding and saving profiles is `engine/profile_store.py`'s job.
 """

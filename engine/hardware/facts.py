@@ -1,4 +1,4 @@
-"""What is known about a machine: frozen facts as plain numbers, with sentences for people. Detects nothing."""
+"""What is known about a machine: frozen facts as plain numbers, with sentences for people. No detection."""
 
 from __future__ import annotations
 
