@@ -1,0 +1,214 @@
+"""The CPU's kernels behind tensors: a pool of threads that runs packed experts and linear layers.
+
+Activations are float32 in and out. Levels up to AVX512 multiply in float32 (bf16 weights are widened exactly);
+AVX512_BF16 and AMX round activations to bf16 and add in float32.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kernels import native
+from kernels.errors import PoolError
+from kernels.isa import Isa, available_isas, check_available, default_isa
+from kernels.layout import (
+    ExpertShape,
+    PackedLinear,
+    check_block,
+    check_expert,
+    pack_expert,
+    unpack_expert,
+)
+from kernels.threads import usable_cores
+
+__all__ = [
+    "CpuPool",
+    "ExpertJob",
+    "ExpertShape",
+    "Isa",
+    "PackedLinear",
+    "Ticket",
+    "available_isas",
+    "default_isa",
+    "pack_expert",
+    "unpack_expert",
+]
+
+
+@dataclass
+class ExpertJob:
+    """One expert and the tokens that chose it.
+
+    `block`: the packed expert, uint8 [shape.nbytes], aligned to 64 bytes. `tokens`: int32 [n], rows of x and of
+    out; n may be 0 and a row may occur more than once. `weights`: float32 [n], the routing weight of each.
+    """
+
+    block: Tensor
+    tokens: Tensor
+    weights: Tensor
+
+
+class Ticket:
+    """Work that was submitted to a pool. It holds the tensors of the call until it is waited for."""
+
+    def __init__(self, pool: CpuPool, native_ticket: Any, tensors: tuple[object, ...]) -> None:
+        self._pool = pool
+        self._native = native_ticket
+        self._tensors = tensors
+
+    def wait(self) -> None:
+        """Help with the work, then block until all of it is done. Waiting again returns at once."""
+        if self._native is None:
+            return
+        self._pool.check_process()
+        self._native.wait()
+        self._native = None
+        self._tensors = ()
+
+
+class CpuPool:
+    """Persistent threads that run the kernels of one instruction set level.
+
+    `threads` counts the thread that calls and waits (it helps), so one fewer is started; by default the usable
+    physical cores. Results depend on the thread count, never on timing. The calls may come from several
+    threads and release the GIL. A pool works only in the process that made it. Use it as a context manager, or
+    close it; what is still open at the end of the program is closed then.
+    """
+
+    def __init__(self, threads: int | None = None, isa: Isa | None = None) -> None:
+        if threads is not None and threads < 1:
+            raise ValueError(f"a pool has at least one thread, not {threads}")
+        self.threads = threads if threads is not None else usable_cores()
+        self.isa = check_available(isa) if isa is not None else default_isa()
+        self._process = os.getpid()
+        self._native = native.load().Pool(self.threads, self.isa.value)
+        self._close = weakref.finalize(self, self._native.close)
+
+    def submit_experts(self, x: Tensor, jobs: Sequence[ExpertJob], shape: ExpertShape, out: Tensor) -> Ticket:
+        """Start `run_experts` beside the caller and return at once.
+
+        x, out and the jobs' tensors must not be changed before the ticket has been waited for, and `out` must
+        not be read. With a pool of one thread the work begins in `Ticket.wait`.
+        """
+        self.check_usable()
+        tokens = _check_rows("x", x, shape.hidden)
+        if _check_rows("out", out, shape.hidden) != tokens:
+            raise ValueError(f"x and out must have the same rows, not {tokens} and {out.shape[0]}")
+        for job in jobs:
+            _check_job(job, shape)
+        native_ticket = self._native.submit_experts(
+            shape.hidden,
+            shape.intermediate,
+            x.data_ptr(),
+            tokens,
+            out.data_ptr(),
+            [job.block.data_ptr() for job in jobs],
+            [job.tokens.data_ptr() for job in jobs],
+            [job.weights.data_ptr() for job in jobs],
+            [job.tokens.shape[0] for job in jobs],
+        )
+        # The job's fields, not the jobs: a caller may put other tensors into a job meanwhile.
+        tensors = tuple((job.block, job.tokens, job.weights) for job in jobs)
+        return Ticket(self, native_ticket, (x, out, tensors))
+
+    def run_experts(self, x: Tensor, jobs: Sequence[ExpertJob], shape: ExpertShape, out: Tensor) -> None:
+        """Add the weighted outputs of all jobs to `out`: out[t] += weight · w2 (silu(w1 x[t]) ⊙ w3 x[t]).
+
+        x and out are contiguous float32 [tokens, hidden] on the CPU. Raises ValueError for tensors of another
+        kind and IndexError for a token that is no row of x; then nothing has been added.
+        """
+        self.submit_experts(x, jobs, shape, out).wait()
+
+    def linear(self, x: Tensor, weight: PackedLinear, out: Tensor | None = None) -> Tensor:
+        """Return x [tokens, cols] times the transposed weight: float32 [tokens, rows], in `out` if given.
+
+        Each result is one sum in a fixed order, so it does not depend on the number of threads.
+        """
+        self.check_usable()
+        tokens = _check_rows("x", x, weight.cols)
+        if out is None:
+            out = torch.empty(tokens, weight.rows)
+        elif _check_rows("out", out, weight.rows) != tokens:
+            raise ValueError(f"x and out must have the same rows, not {tokens} and {out.shape[0]}")
+        self._native.linear(
+            weight.rows, weight.cols, weight.data.data_ptr(), x.data_ptr(), tokens, out.data_ptr()
+        )
+        return out
+
+    def pack_expert(self, w1: Tensor, w3: Tensor, w2: Tensor, out: Tensor) -> None:
+        """Pack as `kernels.layout.pack_expert` does, on all threads of the pool."""
+        self.check_usable()
+        shape = check_expert(w1, w3, w2, out)
+        self._native.pack_expert(
+            shape.hidden, shape.intermediate, w1.data_ptr(), w3.data_ptr(), w2.data_ptr(), out.data_ptr()
+        )
+
+    def close(self) -> None:
+        """End the threads, after what was submitted. Closing again does nothing."""
+        self._close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the pool was closed."""
+        return not self._close.alive
+
+    def check_usable(self) -> None:
+        """Raise PoolError if the pool is closed or belongs to another process."""
+        if not self._close.alive:
+            raise PoolError("The pool of CPU threads is closed.", "Make a new one.")
+        self.check_process()
+
+    def check_process(self) -> None:
+        """Raise PoolError in a process forked from the pool's own: its threads do not exist there."""
+        if os.getpid() != self._process:
+            raise PoolError(
+                f"The pool of CPU threads belongs to process {self._process}, and this is a fork of it.",
+                "Make a new pool in the new process.",
+            )
+
+    def __enter__(self) -> CpuPool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _check_rows(name: str, tensor: Tensor, width: int) -> int:
+    """Return the rows of a contiguous float32 [rows, width] on the CPU, or raise ValueError."""
+    shape = tensor.shape
+    if (
+        len(shape) != 2
+        or shape[1] != width
+        or tensor.dtype != torch.float32
+        or not tensor.is_contiguous()
+        or not tensor.is_cpu
+    ):
+        raise ValueError(
+            f"{name} must be contiguous float32 [tokens, {width}] on the CPU, "
+            f"not {tensor.dtype} {list(shape)} on {tensor.device}"
+        )
+    return shape[0]
+
+
+def _check_job(job: ExpertJob, shape: ExpertShape) -> None:
+    check_block(job.block, shape)
+    tokens, weights = job.tokens, job.weights
+    if tokens.dtype != torch.int32 or tokens.dim() != 1 or not tokens.is_contiguous() or not tokens.is_cpu:
+        raise ValueError(f"tokens must be contiguous int32 [n] on the CPU, not {tokens.dtype}")
+    if (
+        weights.dtype != torch.float32
+        or weights.shape != tokens.shape
+        or not weights.is_contiguous()
+        or not weights.is_cpu
+    ):
+        raise ValueError(
+            f"weights must be contiguous float32 [{tokens.shape[0]}] on the CPU, "
+            f"not {weights.dtype} {list(weights.shape)}"
+        )

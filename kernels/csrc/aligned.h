@@ -1,0 +1,22 @@
+// Memory for packed activations and partial results: aligned to cache lines, not initialised.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+
+namespace fiddler {
+
+constexpr std::align_val_t kLine{64};
+
+struct AlignedDelete {
+  void operator()(std::byte* p) const { ::operator delete(p, kLine); }
+};
+
+using AlignedBytes = std::unique_ptr<std::byte[], AlignedDelete>;
+
+inline AlignedBytes aligned_bytes(std::size_t size) {
+  return AlignedBytes(static_cast<std::byte*>(::operator new(size, kLine)));
+}
+
+}  // namespace fiddler

@@ -1,0 +1,121 @@
+// The extension module kernels._native. Memory comes as addresses: kernels/cpu.py has checked the tensors.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "expert_task.h"
+#include "isa.h"
+#include "linear_task.h"
+#include "pack.h"
+#include "pool.h"
+
+namespace nb = nanobind;
+
+namespace fiddler {
+namespace {
+
+template <class T>
+T* at(std::size_t address) {
+  return reinterpret_cast<T*>(address);
+}
+
+// A task that was submitted, and the pool that works on it.
+struct Ticket {
+  std::shared_ptr<Pool> pool;
+  std::shared_ptr<Task> task;
+  void wait() { pool->finish(*task); }
+};
+
+class NativePool {
+ public:
+  NativePool(int threads, const std::string& isa)
+      : kernels_(kernels_for(isa_from_name(isa))), pool_(std::make_shared<Pool>(threads)) {}
+
+  Ticket submit_experts(std::size_t hidden, std::size_t intermediate, std::size_t x, std::size_t tokens,
+                        std::size_t out, const std::vector<std::size_t>& blocks,
+                        const std::vector<std::size_t>& indices, const std::vector<std::size_t>& weights,
+                        const std::vector<std::size_t>& counts) {
+    ExpertCall call{kernels_, pool_->threads(), {hidden, intermediate}, at<const float>(x), at<float>(out), {}};
+    for (std::size_t j = 0; j < blocks.size(); ++j) {
+      call.jobs.push_back({at<const std::uint8_t>(blocks[j]), at<const std::int32_t>(indices.at(j)),
+                           at<const float>(weights.at(j)), counts.at(j)});
+      for (std::size_t i = 0; i < counts[j]; ++i) {
+        const std::int32_t token = call.jobs.back().tokens[i];
+        if (token < 0 || static_cast<std::size_t>(token) >= tokens) {
+          throw std::out_of_range("token index " + std::to_string(token) + " of job " + std::to_string(j) +
+                                  " is not one of the " + std::to_string(tokens) + " rows of x");
+        }
+      }
+    }
+    return submit(make_expert_task(std::move(call)));
+  }
+
+  void linear(std::size_t rows, std::size_t cols, std::size_t weights, std::size_t x, std::size_t tokens,
+              std::size_t out) {
+    submit(make_linear_task(kernels_, pool_->threads(), {rows, cols}, at<const std::uint8_t>(weights),
+                            at<const float>(x), tokens, at<float>(out)))
+        .wait();
+  }
+
+  void pack_expert(std::size_t hidden, std::size_t intermediate, std::size_t w1, std::size_t w3, std::size_t w2,
+                   std::size_t out) {
+    submit(make_pack_expert_task({hidden, intermediate}, at<const std::uint16_t>(w1), at<const std::uint16_t>(w3),
+                                 at<const std::uint16_t>(w2), at<std::uint8_t>(out)))
+        .wait();
+  }
+
+  void close() { pool_->close(); }
+  int threads() const { return pool_->threads(); }
+
+ private:
+  Ticket submit(std::shared_ptr<Task> task) {
+    pool_->submit(task);
+    return {pool_, std::move(task)};
+  }
+
+  const Kernels& kernels_;
+  std::shared_ptr<Pool> pool_;
+};
+
+void pack_expert(std::size_t hidden, std::size_t intermediate, std::size_t w1, std::size_t w3, std::size_t w2,
+                 std::size_t out) {
+  make_pack_expert_task({hidden, intermediate}, at<const std::uint16_t>(w1), at<const std::uint16_t>(w3),
+                        at<const std::uint16_t>(w2), at<std::uint8_t>(out))
+      ->help();
+}
+
+void pack_linear(std::size_t rows, std::size_t cols, std::size_t weight, std::size_t out) {
+  make_pack_linear_task({rows, cols}, at<const std::uint16_t>(weight), at<std::uint8_t>(out))->help();
+}
+
+std::vector<std::string> isa_names() {
+  std::vector<std::string> names;
+  for (Isa isa : available_isas()) names.push_back(isa_name(isa));
+  return names;
+}
+
+}  // namespace
+}  // namespace fiddler
+
+NB_MODULE(_native, m) {
+  using namespace fiddler;
+  using nogil = nb::call_guard<nb::gil_scoped_release>;
+  m.def("available_isas", &isa_names);
+  m.def("pack_expert", &pack_expert, nogil());
+  m.def("pack_linear", &pack_linear, nogil());
+  nb::class_<Ticket>(m, "Ticket").def("wait", &Ticket::wait, nogil());
+  nb::class_<NativePool>(m, "Pool")
+      .def(nb::init<int, const std::string&>())
+      .def("submit_experts", &NativePool::submit_experts, nogil())
+      .def("linear", &NativePool::linear, nogil())
+      .def("pack_expert", &NativePool::pack_expert, nogil())
+      .def("close", &NativePool::close, nogil())
+      .def_prop_ro("threads", &NativePool::threads);
+}

@@ -1,0 +1,69 @@
+// The kernels for AVX2 and FMA: a vector of 16 is two registers.
+#include <immintrin.h>
+
+#include "kernel_impl.h"
+
+namespace fiddler {
+namespace {
+
+struct Avx2 {
+  struct Vec {
+    __m256 a, b;
+  };
+  using Weight = Vec;
+  using Input = __m256;
+  using Activation = float;
+  static constexpr int kHalves = 2;
+  static constexpr int kMaxTokens = 6;  // 12 accumulators, 2 weights and 1 input of 16 registers
+  static constexpr int rows(int n) { return n == 1 ? 4 : n <= 3 ? 2 : 1; }
+
+  static FIDDLER_INLINE Vec zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
+  static FIDDLER_INLINE Vec set1(float v) { return {_mm256_set1_ps(v), _mm256_set1_ps(v)}; }
+  static FIDDLER_INLINE Vec load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+  static FIDDLER_INLINE void store(float* p, Vec v) {
+    _mm256_storeu_ps(p, v.a);
+    _mm256_storeu_ps(p + 8, v.b);
+  }
+  static FIDDLER_INLINE Vec add(Vec x, Vec y) { return {_mm256_add_ps(x.a, y.a), _mm256_add_ps(x.b, y.b)}; }
+  static FIDDLER_INLINE Vec mul(Vec x, Vec y) { return {_mm256_mul_ps(x.a, y.a), _mm256_mul_ps(x.b, y.b)}; }
+  static FIDDLER_INLINE Vec div(Vec x, Vec y) { return {_mm256_div_ps(x.a, y.a), _mm256_div_ps(x.b, y.b)}; }
+  static FIDDLER_INLINE Vec max(Vec x, Vec y) { return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)}; }
+  static FIDDLER_INLINE Vec min(Vec x, Vec y) { return {_mm256_min_ps(x.a, y.a), _mm256_min_ps(x.b, y.b)}; }
+  static FIDDLER_INLINE Vec fma(Vec x, Vec y, Vec z) {
+    return {_mm256_fmadd_ps(x.a, y.a, z.a), _mm256_fmadd_ps(x.b, y.b, z.b)};
+  }
+  static FIDDLER_INLINE Vec round(Vec x) { return {round1(x.a), round1(x.b)}; }
+  static FIDDLER_INLINE Vec exp2i(Vec n) { return {exp2i1(n.a), exp2i1(n.b)}; }
+  static FIDDLER_INLINE __m256 round1(__m256 x) {
+    return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
+  static FIDDLER_INLINE __m256 exp2i1(__m256 n) {
+    const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23));
+  }
+
+  static FIDDLER_INLINE __m256 weight1(const std::uint8_t* p, int half) {
+    const __m256i both = _mm256_load_si256(reinterpret_cast<const __m256i*>(p));
+    return _mm256_castsi256_ps(half == 0 ? _mm256_slli_epi32(both, 16)
+                                         : _mm256_and_si256(both, _mm256_set1_epi32(static_cast<int>(0xffff0000))));
+  }
+  static FIDDLER_INLINE Weight weight(const std::uint8_t* pair, int half) {
+    return {weight1(pair, half), weight1(pair + 32, half)};
+  }
+  static FIDDLER_INLINE Input input(const float* pair, int half) { return _mm256_broadcast_ss(pair + half); }
+  static FIDDLER_INLINE Vec dot(Vec acc, Weight w, Input x) {
+    return {_mm256_fmadd_ps(w.a, x, acc.a), _mm256_fmadd_ps(w.b, x, acc.b)};
+  }
+  static FIDDLER_INLINE void store_pairs(float* to, std::size_t stride, Vec v) {
+    alignas(32) float values[16];
+    store(values, v);
+    FIDDLER_UNROLL
+    for (int i = 0; i < 8; ++i) std::memcpy(to + i * stride, values + 2 * i, 8);
+  }
+};
+
+}  // namespace
+
+const Kernels kAvx2Kernels = make_kernels<Avx2>();
+
+}  // namespace fiddler

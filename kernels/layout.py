@@ -1,0 +1,163 @@
+"""The packed layout of weights on the host (csrc/layout.h), its sizes, and the way back to plain matrices.
+
+A tile is 16 rows × 32 inputs of bf16 with pairs of inputs interleaved, [16 pairs][16 rows][2]: 1 KB. An expert
+is a sequence of panels of 32 intermediate neurons; a panel holds the tiles of its w1 rows, of its w3 rows, and
+of the matching w2 columns, so that it is a complete piece of the expert. Sizes are padded to 32 with zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kernels import native
+
+TILE_ROWS = 16
+TILE_COLS = 32
+TILE_BYTES = TILE_ROWS * TILE_COLS * 2
+PANEL_ROWS = 32
+
+
+@dataclass(frozen=True)
+class ExpertShape:
+    """Sizes of an expert: w1 and w3 are [intermediate, hidden], w2 is [hidden, intermediate]."""
+
+    hidden: int
+    intermediate: int
+
+    def __post_init__(self) -> None:
+        if self.hidden < 1 or self.intermediate < 1:
+            raise ValueError(f"an expert cannot be {self.hidden} × {self.intermediate}")
+
+    @property
+    def k_tiles(self) -> int:
+        """Tiles along the hidden dimension."""
+        return -(-self.hidden // TILE_COLS)
+
+    @property
+    def panels(self) -> int:
+        """Panels of 32 intermediate neurons: the pieces an expert can be divided into."""
+        return -(-self.intermediate // PANEL_ROWS)
+
+    @property
+    def panel_nbytes(self) -> int:
+        """Bytes of one panel: 4 row tiles of w1 and w3, and 2 tiles of w2 for each tile of the hidden size."""
+        return 6 * self.k_tiles * TILE_BYTES
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the packed expert."""
+        return self.panels * self.panel_nbytes
+
+
+def pack_expert(w1: Tensor, w3: Tensor, w2: Tensor, out: Tensor) -> None:
+    """Pack bf16 w1, w3 [intermediate, hidden] and w2 [hidden, intermediate] into out, uint8 [nbytes].
+
+    Runs on the calling thread with the GIL released, so several experts can be packed by several threads;
+    `CpuPool.pack_expert` divides one expert between the pool's threads.
+    """
+    shape = check_expert(w1, w3, w2, out)
+    native.load().pack_expert(
+        shape.hidden, shape.intermediate, w1.data_ptr(), w3.data_ptr(), w2.data_ptr(), out.data_ptr()
+    )
+
+
+def unpack_expert(block: Tensor, shape: ExpertShape) -> tuple[Tensor, Tensor, Tensor]:
+    """Return bf16 (w1, w3, w2) of a packed expert, uint8 [nbytes], on the block's device (CPU or CUDA)."""
+    if block.dtype != torch.uint8 or block.shape != (shape.nbytes,) or not block.is_contiguous():
+        raise ValueError(f"a packed expert is contiguous uint8 [{shape.nbytes}], not {_describe(block)}")
+    k = shape.k_tiles
+    tiles = block.view(torch.bfloat16).view(shape.panels, 6 * k, TILE_COLS // 2, TILE_ROWS, 2)
+
+    def rows(first: int) -> Tensor:
+        part = tiles[:, first : first + 2 * k].unflatten(1, (2, k))  # [panel, row tile, k, pair, row, 2]
+        plain = part.permute(0, 1, 4, 2, 3, 5).reshape(shape.panels * PANEL_ROWS, k * TILE_COLS)
+        return plain[: shape.intermediate, : shape.hidden].contiguous()
+
+    down = tiles[:, 4 * k :].permute(1, 3, 0, 2, 4)  # from [panel, row tile, pair, row, 2]
+    w2 = down.reshape(k * TILE_COLS, shape.panels * PANEL_ROWS)
+    return rows(0), rows(2 * k), w2[: shape.hidden, : shape.intermediate].contiguous()
+
+
+@dataclass(frozen=True)
+class PackedLinear:
+    """A linear layer's weight [rows, cols] in tiles, row tile by row tile; rows are outputs."""
+
+    rows: int
+    cols: int
+    data: Tensor  # uint8 [nbytes]
+
+    @classmethod
+    def from_weight(cls, weight: Tensor) -> PackedLinear:
+        """Pack a bf16 weight [rows, cols] on the CPU. The GIL is released meanwhile."""
+        if weight.dim() != 2 or 0 in weight.shape:
+            raise ValueError(f"a linear weight has two dimensions, not {_describe(weight)}")
+        check_weight("the weight", weight, (weight.shape[0], weight.shape[1]))
+        rows, cols = weight.shape
+        data = torch.empty(packed_linear_nbytes(rows, cols), dtype=torch.uint8)
+        native.load().pack_linear(rows, cols, weight.data_ptr(), data.data_ptr())
+        return cls(rows, cols, data)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the packed weight."""
+        return packed_linear_nbytes(self.rows, self.cols)
+
+    def unpack(self) -> Tensor:
+        """Return the bf16 weight [rows, cols]."""
+        k = -(-self.cols // TILE_COLS)
+        tiles = self.data.view(torch.bfloat16).view(-1, k, TILE_COLS // 2, TILE_ROWS, 2)
+        plain = tiles.permute(0, 3, 1, 2, 4).reshape(-1, k * TILE_COLS)
+        return plain[: self.rows, : self.cols].contiguous()
+
+
+def packed_linear_nbytes(rows: int, cols: int) -> int:
+    """Bytes of a packed linear weight: rows and columns are padded to 32."""
+    return 2 * -(-rows // (2 * TILE_ROWS)) * -(-cols // TILE_COLS) * TILE_BYTES
+
+
+def check_expert(w1: Tensor, w3: Tensor, w2: Tensor, out: Tensor) -> ExpertShape:
+    """Return the shape of the expert, or raise ValueError where the tensors do not belong together."""
+    if w1.dim() != 2:
+        raise ValueError(f"w1 has two dimensions, not {_describe(w1)}")
+    shape = ExpertShape(hidden=w1.shape[1], intermediate=w1.shape[0])
+    check_weight("w1", w1, (shape.intermediate, shape.hidden))
+    check_weight("w3", w3, (shape.intermediate, shape.hidden))
+    check_weight("w2", w2, (shape.hidden, shape.intermediate))
+    check_block(out, shape)
+    return shape
+
+
+def check_weight(name: str, weight: Tensor, size: tuple[int, int]) -> None:
+    """Raise ValueError unless `weight` is a contiguous bf16 matrix of that size on the CPU."""
+    if (
+        weight.dtype != torch.bfloat16
+        or weight.shape != size
+        or not weight.is_contiguous()
+        or weight.device.type != "cpu"
+    ):
+        raise ValueError(
+            f"{name} must be contiguous bfloat16 {list(size)} on the CPU, not {_describe(weight)}"
+        )
+
+
+def check_block(block: Tensor, shape: ExpertShape) -> None:
+    """Raise ValueError unless `block` can hold a packed expert where the CPU's kernels read it."""
+    if (
+        block.dtype != torch.uint8
+        or block.shape != (shape.nbytes,)
+        or not block.is_contiguous()
+        or block.device.type != "cpu"
+        or block.data_ptr() % 64
+    ):
+        raise ValueError(
+            f"a packed expert is contiguous uint8 [{shape.nbytes}] on the CPU, aligned to 64 bytes, "
+            f"not {_describe(block)}"
+        )
+
+
+def _describe(tensor: Tensor) -> str:
+    contiguous = "" if tensor.is_contiguous() else ", not contiguous"
+    return f"{tensor.dtype} {list(tensor.shape)} on {tensor.device}{contiguous}"
