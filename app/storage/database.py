@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from app.storage.errors import from_sqlite
+from app.text import fold
 
 BUSY_SECONDS = 5.0  # how long a write waits for another window's
 _SETTINGS = (
@@ -69,8 +69,3 @@ def reading(path: Path, what: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise from_sqlite(error, what, path) from error
-
-
-def fold(text: str) -> str:
-    """`text` without differences of case and of Unicode form, for comparing."""
-    return unicodedata.normalize("NFKC", text).casefold()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
 
 from app.i18n import tr
@@ -18,13 +17,8 @@ class DamagedError(StorageError):
     """The database file is damaged or is not ours: it must be set aside before chats can be saved."""
 
 
-@dataclass(frozen=True)
-class Notice:
+class Notice(EngineError):  # noqa: N818 - told, not raised; shown in the same way as an error
     """Something that happened to the user's data without their doing: shown once, as what / why / action."""
-
-    what: str
-    why: str = ""
-    action: str = ""
 
 
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}

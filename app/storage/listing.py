@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from app.storage.database import fold
 from app.storage.rows import Summary, conversation_from
+from app.text import fold
 
 PREVIEW_CHARACTERS = 160
 _BEFORE_MATCH = 40  # characters of context before a match in its snippet

@@ -136,11 +136,6 @@ def dump_json(value: JsonObject | None) -> str | None:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def clean_text(text: str) -> str:
-    """`text` with lone surrogates replaced by U+FFFD: clipboards carry them, UTF-8 cannot."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
 def _load(text: str | None) -> JsonObject | None:
     if text is None:
         return None

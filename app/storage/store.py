@@ -23,11 +23,11 @@ from app.storage.rows import (
     MessageRow,
     MessageState,
     Summary,
-    clean_text,
     conversation_from,
     to_millis,
 )
 from app.storage.runs import Run
+from app.text import clean_text, one_line
 from engine.events import FinishReason, GenerationStats
 from engine.params import GenerationParams, Role
 
@@ -274,11 +274,6 @@ class ChatStore:
 
     def _dead_runs(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if not self._run.is_alive(name)]
-
-
-def one_line(text: str) -> str:
-    """A title without line breaks or runs of spaces."""
-    return " ".join(clean_text(text).split())
 
 
 def _already_finished() -> StorageError:

@@ -199,7 +199,7 @@ def _open_or_remember(path: Path) -> Opened:
         return opened[0]
     memory = open_in_memory()
     action = tr("Chats of this session are not saved: export what you want to keep.")
-    notice = Notice(opened.what, opened.why, f"{opened.action} {action}".strip())
+    notice = Notice(opened.what, why=opened.why, action=f"{opened.action} {action}".strip())
     return Opened(memory.store, (notice,), saved=False)
 
 

@@ -1,0 +1,59 @@
+from app.settings import SettingsStore, generation_params, load_options, registry
+from engine.options import LoadOptions
+from engine.params import GenerationParams, SamplingParams
+
+MODEL = GenerationParams(SamplingParams(temperature=0), max_tokens=200, stop=("#",), stop_loops=True)
+
+
+def test_untouched_settings_leave_everything_to_the_program_and_the_model() -> None:
+    settings = SettingsStore(None)
+    assert load_options(settings) == LoadOptions()
+    assert generation_params(settings, MODEL) == MODEL
+
+
+def test_load_options_are_in_the_engines_units() -> None:
+    settings = SettingsStore(None)
+    settings.update(
+        {
+            "engine.policy": "cpu",
+            "engine.vram_budget_gib": 1.5,
+            "engine.threads": 3,
+            "engine.context_length": 2048,
+            "engine.ram_reserve_gib": 2,
+        }
+    )
+    assert load_options(settings, force=True) == LoadOptions(
+        policy="cpu",
+        vram_budget=3 * 2**29,
+        context_length=2048,
+        threads=3,
+        force=True,
+        ram_reserve=2**31,
+    )
+    settings.set(registry.CONTEXT_LENGTH, 3)
+    assert load_options(settings).context_length == 16
+
+
+def test_own_sampling_replaces_the_models_but_not_its_stops() -> None:
+    settings = SettingsStore(None)
+    settings.update(
+        {
+            "sampling.use_model_defaults": False,
+            "sampling.temperature": 1,
+            "sampling.top_k": 5,
+            "sampling.top_p": 0.5,
+            "sampling.min_p": 0.1,
+            "sampling.repetition_penalty": 1.1,
+            "sampling.seed": 0,
+            "sampling.max_tokens": 7,
+        }
+    )
+    assert generation_params(settings, MODEL) == GenerationParams(
+        SamplingParams(1.0, 5, 0.5, 0.1, 1.1, 0), max_tokens=7, stop=("#",), stop_loops=True
+    )
+
+
+def test_the_users_seed_holds_with_the_models_values_too() -> None:
+    settings = SettingsStore(None)
+    settings.set(registry.SEED, 42)
+    assert generation_params(settings, MODEL).sampling == SamplingParams(temperature=0, seed=42)
