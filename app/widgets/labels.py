@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QPalette, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+
+from app.theme import mark
 
 _SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse
 
@@ -53,7 +55,7 @@ def heading(text: str, parent: QWidget | None = None) -> TextLabel:
 def hint(text: str = "", parent: QWidget | None = None) -> TextLabel:
     """Quiet text: an explanation beside something more important."""
     label = TextLabel(text, parent)
-    label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+    mark(label, muted=True)
     return label
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QStyle, QVBoxLayout, QWidget
-from PySide6.QtWidgets import QLabel as QIconLabel
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QStyle, QVBoxLayout, QWidget
 
 from app.errors import details_of
 from app.i18n import tr
+from app.theme import mark
 from app.widgets.labels import TextLabel
 from engine.errors import EngineError, ShortageError
 
@@ -20,7 +20,7 @@ class ProblemText(QWidget):
         super().__init__(parent)
         self._error: EngineError | None = None
         size = self.style().pixelMetric(QStyle.PixelMetric.PM_LargeIconSize)
-        icon = QIconLabel(self)
+        icon = QLabel(self)
         sign = self.style().standardIcon(QStyle.StandardPixmap.SP_MessageBoxWarning)
         icon.setPixmap(sign.pixmap(size, size))
         icon.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -60,8 +60,7 @@ class ProblemBox(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("problemBox")
-        self.setFrameShape(QFrame.Shape.StyledPanel)
+        mark(self, notice="warning")
         self.text = ProblemText(self)
         self.copy = QPushButton(tr("Copy details"), self)
         self.copy.clicked.connect(self.text.copy_details)

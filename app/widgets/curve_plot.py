@@ -1,0 +1,107 @@
+"""A small plot of measured times over token counts, growing while a calibration runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import log2
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.i18n import tr
+from app.theme import theme
+from engine.units import format_seconds
+
+Points = Sequence[tuple[int, float]]  # token count, seconds
+_MARGIN = 6
+
+
+class CurvePlot(QWidget):
+    """Curves over 1, 2, 4, … tokens (each doubling the same distance), times from zero up.
+
+    `curves` maps a name to its points; the colours are those of the places, the processor's first.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._curves: Mapping[str, Points] = {}
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        theme().changed.connect(self.update)
+
+    def set_curves(self, curves: Mapping[str, Points]) -> None:
+        """Show `curves`."""
+        self._curves = {name: tuple(points) for name, points in curves.items() if points}
+        texts = [
+            tr("{name}: {points}", name=name, points=", ".join(_point_text(*point) for point in points))
+            for name, points in self._curves.items()
+        ]
+        self.setAccessibleName(tr("Measured times. {curves}", curves=". ".join(texts)))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        """Room for a legend and a curve that can be read."""
+        line = self.fontMetrics().height()
+        return QSize(line * 18, line * 9)
+
+    def minimumSizeHint(self) -> QSize:
+        """Small, but still a curve."""
+        return self.sizeHint() * 0.6
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the axes, the curves and their names."""
+        if not self._curves:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colors = theme().colors
+        line = self.fontMetrics().height()
+        highest = max(seconds for points in self._curves.values() for _, seconds in points)
+        most = max(tokens for points in self._curves.values() for tokens, _ in points)
+        top = line * (len(self._curves) + 0.6)
+        area = QRectF(_MARGIN, top, self.width() - 2 * _MARGIN, self.height() - top - line * 1.4)
+        painter.setPen(QPen(colors.border, 1))
+        painter.drawLine(area.bottomLeft(), area.bottomRight())
+        painter.drawLine(area.topLeft(), area.bottomLeft())
+        self._paint_ticks(painter, area, most)
+        shades = (colors.cpu, colors.gpu, colors.streamed)
+        for index, (name, points) in enumerate(self._curves.items()):
+            color = shades[index % len(shades)]
+            legend = QRectF(_MARGIN, index * line, self.width() - 2 * _MARGIN, line)
+            text = tr("{name}, at most {time}", name=name, time=format_seconds(max(s for _, s in points)))
+            painter.setPen(color)
+            painter.drawText(legend, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+            placed = [_placed(area, tokens, seconds, most, highest) for tokens, seconds in points]
+            _paint_curve(painter, placed, color)
+
+    def _paint_ticks(self, painter: QPainter, area: QRectF, most: int) -> None:
+        painter.setPen(theme().colors.muted)
+        line = self.fontMetrics().height()
+        last = _placed(area, most, 0, most, 1).x()
+        for power in range(int(log2(most)) + 1 if most > 1 else 1):
+            x = _placed(area, 2**power, 0, most, 1).x()
+            box = QRectF(x - line * 2, area.bottom() + 2, line * 4, line * 1.3)
+            if x < last - line * 3:
+                painter.drawText(box, Qt.AlignmentFlag.AlignHCenter, str(2**power))
+        text = tr("{count} tokens", count=most) if most > 1 else tr("1 token")
+        end = QRectF(area.left(), area.bottom() + 2, area.width(), line * 1.3)
+        painter.drawText(end, Qt.AlignmentFlag.AlignRight, text)
+
+
+def _placed(area: QRectF, tokens: int, seconds: float, most: int, highest: float) -> QPointF:
+    across = log2(tokens) / log2(most) if most > 1 else 0.5
+    inner = area.adjusted(_MARGIN, _MARGIN, -_MARGIN, 0)
+    return QPointF(inner.left() + across * inner.width(), inner.bottom() - seconds / highest * inner.height())
+
+
+def _paint_curve(painter: QPainter, points: list[QPointF], color: QColor) -> None:
+    painter.setPen(QPen(color, 2))
+    painter.drawPolyline(points)
+    painter.setBrush(color)
+    for point in points:
+        painter.drawEllipse(point, 3, 3)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+
+
+def _point_text(tokens: int, seconds: float) -> str:
+    return tr("{tokens} tokens {time}", tokens=tokens, time=format_seconds(seconds))

@@ -1,0 +1,132 @@
+"""Page 3, "Get the model": the conversion or download, with all that one wants to know meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from app.i18n import tr
+from app.theme import mark
+from app.widgets.labels import ElidedLabel, TextLabel, hint
+from app.widgets.problem import ProblemBox
+from app.widgets.progress import LabelledProgress
+from app.wizard.catalog import entry_of
+from app.wizard.events import Choose, Force, Retry, Stop
+from app.wizard.flow import can_retry, can_stop
+from app.wizard.pages.page import Page
+from app.wizard.state import Choice, FlowState, Kind, Work
+
+
+class GetPage(Page):
+    """Progress of the download or conversion; cancel, continue, another folder."""
+
+    def __init__(self, starter_folder: Path, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Get the model"), "", parent)
+        self._starter_folder = starter_folder
+        self._choice: Choice | None = None
+        self._working = False
+        card = QFrame(self)
+        mark(card, card=True)
+        self.name = TextLabel(parent=card, bold=True)
+        self.progress = LabelledProgress(card)
+        self.note = hint(parent=card)
+        self.cancel = QPushButton(tr("C&ancel"), card)
+        self.cancel.clicked.connect(lambda: self.send.emit(Stop()))
+        self.retry = QPushButton(tr("&Continue"), card)
+        mark(self.retry, primary=True)
+        self.retry.clicked.connect(lambda: self.send.emit(Retry()))
+        where = QHBoxLayout()
+        where.addWidget(hint(tr("Stored in"), card))
+        self.folder = ElidedLabel(parent=card)
+        where.addWidget(self.folder, 1)
+        self.change = QPushButton(tr("Change &folder…"), card)
+        self.change.clicked.connect(self._change_folder)
+        where.addWidget(self.change)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        buttons.addWidget(self.cancel)
+        buttons.addWidget(self.retry)
+        column = QVBoxLayout(card)
+        column.setContentsMargins(18, 16, 18, 16)
+        column.setSpacing(12)
+        column.addWidget(self.name)
+        column.addWidget(self.progress)
+        column.addWidget(self.note)
+        column.addLayout(where)
+        column.addLayout(buttons)
+        self.problem = ProblemBox(self)
+        self.problem.anyway.connect(lambda: self.send.emit(Force(True)))
+        self.content.addWidget(card)
+        self.content.addWidget(self.problem)
+        self.content.addStretch(1)
+
+    def show_state(self, state: FlowState) -> None:
+        """Show how far it is."""
+        self._choice = state.choice
+        working = state.work in (Work.FETCH, Work.CHECK)
+        self._show_texts(state)
+        if working and not self._working:
+            self.progress.start(tr("Starting"))
+        self._working = working
+        if state.work is Work.FETCH and state.progress is not None:
+            self.progress.show_progress(state.progress)
+        self.progress.setVisible(working)
+        self.cancel.setVisible(state.work is Work.FETCH)
+        self.cancel.setEnabled(can_stop(state))
+        self.cancel.setText(tr("Stopping…") if state.after is not None else tr("C&ancel"))
+        self.retry.setVisible(can_retry(state))
+        self.retry.setText(tr("&Continue") if state.stopped else tr("&Try again"))
+        self.change.setVisible(state.choice is not None and state.choice.kind is Kind.HUB)
+        self.change.setEnabled(state.work is None)
+        self.problem.show_problem(state.problem)
+
+    def _show_texts(self, state: FlowState) -> None:
+        choice = state.choice
+        if choice is None:
+            return
+        entry = entry_of(choice)
+        folder = choice.folder or self._starter_folder
+        self.name.setText(tr(entry.name) if entry else folder.name)
+        if self.folder.full_text() != str(folder):
+            self.folder.set_full_text(str(folder))
+        introductions = {
+            Kind.STARTER: tr(
+                "The starter model is fetched once (93 MB) and converted on this computer. "
+                "This takes about a minute."
+            ),
+            Kind.HUB: tr(
+                "The model is downloaded from the Hugging Face hub. You can close the program at any time: "
+                "the download goes on where it stopped."
+            ),
+            Kind.FOLDER: tr("The model is on this computer already; nothing is copied."),
+        }
+        self.introduction.setText(introductions[choice.kind])
+        self.note.setText(_note(state))
+        self.note.setVisible(bool(self.note.text()))
+
+    @Slot()
+    def _change_folder(self) -> None:
+        if self._choice is None or self._choice.folder is None:
+            return
+        chosen = QFileDialog.getExistingDirectory(
+            self, tr("Store the model in"), str(self._choice.folder.parent)
+        )
+        if chosen:
+            self.send.emit(Choose(moved(self._choice, Path(chosen))))
+
+
+def moved(choice: Choice, parent: Path) -> Choice:
+    """The same hub model, stored below another folder, in a folder of its own."""
+    return Choice(choice.kind, choice.repo_id, parent / choice.repo_id.rsplit("/", 1)[-1])
+
+
+def _note(state: FlowState) -> str:
+    if state.work is not None or state.problem is not None:
+        return ""
+    if state.model_path is not None:
+        return tr("The model is complete.")
+    if state.stopped:
+        return tr("Stopped. What is here already is kept.")
+    return ""

@@ -1,0 +1,163 @@
+"""Page 2, "Model and plan": which model, what it needs here, how fast it will be, before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QCheckBox,
+    QFileDialog,
+    QFrame,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.i18n import tr
+from app.theme import mark
+from app.widgets.labels import TextLabel, heading, hint
+from app.widgets.problem import ProblemBox
+from app.wizard.catalog import ENTRIES
+from app.wizard.controller import WizardController
+from app.wizard.events import Choose, Force
+from app.wizard.offers import Offer
+from app.wizard.pages.model_card import ModelCard
+from app.wizard.pages.needs_view import NeedsView
+from app.wizard.pages.page import Page
+from app.wizard.state import Choice, FlowState, Kind
+from engine.errors import EngineError
+
+
+class PlanPage(Page):
+    """Cards to choose from, and below them the plan for the chosen one."""
+
+    def __init__(self, controller: WizardController, parent: QWidget | None = None) -> None:
+        super().__init__(
+            tr("Model and plan"),
+            tr("Choose a model. You see what it needs and how fast it will be before anything is done."),
+            parent,
+        )
+        self._controller = controller
+        self._folder: Path | None = None
+        self._group = QButtonGroup(self)
+        self.cards = [ModelCard(tr(entry.name), tr(entry.description), self) for entry in ENTRIES]
+        self.folder_card = ModelCard(
+            tr("Another model on this computer"),
+            tr("Any model of the Mixtral family in bf16 that you have already, in the safetensors format."),
+            self,
+        )
+        self.open = QPushButton(tr("&Open a folder…"), self)
+        self.open.clicked.connect(self._open_folder)
+        self.folder_card.add_button(self.open)
+        self.problem = ProblemBox(self)
+        self.content.addWidget(self.problem)
+        for card in (*self.cards, self.folder_card):
+            self._group.addButton(card.radio)
+            self.content.addWidget(card)
+            card.radio.clicked.connect(self._on_clicked)
+        self.plan = QFrame(self)
+        self.plan.setAccessibleName(tr("The plan for this computer"))
+        column = QVBoxLayout(self.plan)
+        column.setContentsMargins(2, 6, 2, 0)
+        column.setSpacing(8)
+        column.addWidget(heading(tr("On this computer"), self.plan))
+        self.speed = TextLabel(parent=self.plan)
+        self.basis = hint(parent=self.plan)
+        self.needs = NeedsView(self.plan)
+        self.advice = TextLabel(parent=self.plan)
+        mark(self.advice, tone="warning")
+        self.force = QCheckBox(tr("&Do it anyway: it may be very slow, or fail"), self.plan)
+        self.force.toggled.connect(lambda on: self.send.emit(Force(on)))
+        self.notes = hint(parent=self.plan)
+        for widget in (self.speed, self.basis, self.needs, self.advice, self.force, self.notes):
+            column.addWidget(widget)
+        self.content.addWidget(self.plan)
+        self.content.addStretch(1)
+
+    def show_state(self, state: FlowState) -> None:
+        """Show the verdicts, the choice, and its plan."""
+        offers = self._controller.offers
+        for card, choice in zip(self.cards, self._controller.catalogue, strict=True):
+            _show_verdict(card, offers.get(choice))
+            self._set_checked(card, state.choice == choice)
+        chosen = state.choice
+        if chosen is not None and chosen.kind is Kind.FOLDER:
+            self._folder = chosen.folder
+        self._set_checked(self.folder_card, chosen is not None and chosen.kind is Kind.FOLDER)
+        if self._folder is not None:
+            self.folder_card.description.setText(str(self._folder))
+            _show_verdict(self.folder_card, offers.get(Choice(Kind.FOLDER, folder=self._folder)))
+        offer = offers.get(chosen) if chosen is not None else None
+        problem = offer if isinstance(offer, EngineError) else None
+        self.problem.show_problem(problem or (state.problem if offer is None else None))
+        self.plan.setVisible(isinstance(offer, Offer))
+        if isinstance(offer, Offer):
+            self._show_plan(offer, state.force)
+
+    def _show_plan(self, offer: Offer, force: bool) -> None:
+        plan = offer.plan
+        self.speed.setText(f"{_sentence(plan.speed_text())} {plan.placement_text()}")
+        self.basis.setText(_sentence(" · ".join((plan.basis, *plan.assumptions))))
+        self.needs.set_needs(offer.needs)
+        advice = list(dict.fromkeys(line for need in offer.needs if not need.fits for line in need.advice))
+        self.advice.setText(tr("What would help: {advice}", advice=" ".join(advice)))
+        self.advice.setVisible(offer.short and bool(advice))
+        self.force.setVisible(offer.short)
+        self.force.blockSignals(True)
+        self.force.setChecked(force)
+        self.force.blockSignals(False)
+        self.notes.setText("\n".join(plan.notes))
+        self.notes.setVisible(bool(plan.notes))
+
+    def _set_checked(self, card: ModelCard, on: bool) -> None:
+        if card.radio.isChecked() != on:
+            self._group.setExclusive(False)
+            card.radio.setChecked(on)
+            self._group.setExclusive(True)
+        mark_chosen(card, on)
+
+    @Slot()
+    def _on_clicked(self) -> None:
+        catalogue: Sequence[Choice] = self._controller.catalogue
+        for card, choice in zip(self.cards, catalogue, strict=True):
+            if card.radio is self.sender():
+                self.send.emit(Choose(choice))
+                return
+        if self._folder is None:
+            self.show_state(self._controller.state)  # nothing is chosen before there is a folder
+            self._open_folder()
+        else:
+            self.send.emit(Choose(Choice(Kind.FOLDER, folder=self._folder)))
+
+    @Slot()
+    def _open_folder(self) -> None:
+        start = self._folder or self._controller.models_folder
+        chosen = QFileDialog.getExistingDirectory(self, tr("Open a model's folder"), str(start))
+        if chosen:
+            self._folder = Path(chosen)
+            self.send.emit(Choose(Choice(Kind.FOLDER, folder=self._folder)))
+
+
+def mark_chosen(card: ModelCard, on: bool) -> None:
+    """Make the chosen card stand out, in the theme's colours."""
+    if card.property("chosen") is not on:
+        mark(card, chosen=on)
+
+
+def _show_verdict(card: ModelCard, offer: Offer | EngineError | None) -> None:
+    if offer is None:
+        card.set_verdict(tr("Working out the plan…"), good=True)
+    elif isinstance(offer, EngineError):
+        card.set_verdict(offer.what, good=False)
+    elif offer.short:
+        card.set_verdict(tr("Does not fit this computer as it is."), good=False)
+    else:
+        card.set_verdict(tr("Fits this computer: {speed}.", speed=offer.plan.speed_text()), good=True)
+
+
+def _sentence(text: str) -> str:
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith(".") or not text else f"{text}."

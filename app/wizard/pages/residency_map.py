@@ -1,0 +1,113 @@
+"""The layers × experts map of a loaded model: which experts are in the graphics card's memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
+from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app.i18n import tr
+from app.theme import theme
+
+_GAP = 0.18  # of a cell
+
+
+class ResidencyMap(QWidget):
+    """One cell per expert, layers from left to right, experts from top to bottom, with a legend below."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._resident: npt.NDArray[np.bool_] = np.zeros((1, 1), dtype=np.bool_)
+        self._layers, self._experts = 1, 1
+        self._has_gpu = False
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        theme().changed.connect(self.update)
+
+    def set_residency(self, resident: npt.NDArray[np.bool_] | None, layers: int, experts: int) -> None:
+        """Show `resident`, bool [layers, experts]; None on a computer without a usable GPU."""
+        self._has_gpu = resident is not None
+        self._layers, self._experts = layers, experts
+        self._resident = np.zeros((layers, experts), dtype=np.bool_) if resident is None else resident
+        count = int(self._resident.sum())
+        text = tr("{layers} layers with {experts} experts each", layers=layers, experts=experts)
+        if self._has_gpu:
+            where = tr("{count} of {total} on the graphics card", count=count, total=layers * experts)
+        else:
+            where = tr("all on the processor")
+        self.setAccessibleName(tr("Expert map: {text}, {where}", text=text, where=where))
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        """Cells about as wide as a letter."""
+        width = self.fontMetrics().averageCharWidth() * 2 * self._layers
+        return QSize(width, self.heightForWidth(width))
+
+    def minimumSizeHint(self) -> QSize:
+        """Four pixels a layer."""
+        width = 4 * self._layers
+        return QSize(width, self.heightForWidth(width))
+
+    def heightForWidth(self, width: int) -> int:
+        """Square cells, the axes' names, and the legend."""
+        return round(self._cell(width) * self._experts + self._line() * 2.6)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the cells in the colours of their places."""
+        colors = theme().colors
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        cell, gap = self._cell(self.width()), self._cell(self.width()) * _GAP
+        layers, experts = self._layers, self._experts
+        for layer in range(layers):
+            for expert in range(experts):
+                box = QRectF(layer * cell, expert * cell, cell - gap, cell - gap)
+                color = colors.gpu if self._resident[layer, expert] else colors.cpu
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(color)
+                painter.drawRoundedRect(box, cell * 0.15, cell * 0.15)
+        line, bottom = self._line(), cell * experts
+        painter.setPen(colors.muted)
+        axis = QRectF(0, bottom, cell * layers - gap, line)
+        painter.drawText(axis, Qt.AlignmentFlag.AlignLeft, tr("layer 1"))
+        painter.drawText(axis, Qt.AlignmentFlag.AlignRight, tr("layer {number}", number=layers))
+        places = [(colors.cpu, tr("processor"))]
+        if self._has_gpu:
+            places.insert(0, (colors.gpu, tr("graphics card")))
+        left = 0.0
+        for color, name in places:
+            size = line * 0.7
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(color)
+            top = bottom + line * 1.4
+            painter.drawRoundedRect(QRectF(left, top + (line - size) / 2, size, size), 2, 2)
+            painter.setPen(colors.text)
+            width = self.fontMetrics().horizontalAdvance(name)
+            painter.drawText(QRectF(left + line, top, width + 4, line), Qt.AlignmentFlag.AlignVCenter, name)
+            left += line * 2 + width
+
+    def event(self, event: QEvent) -> bool:
+        """A tool tip for the cell under the pointer."""
+        if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
+            QToolTip.showText(event.globalPos(), self._cell_text(event.pos()), self)
+            return True
+        return super().event(event)
+
+    def _cell_text(self, position: QPoint) -> str:
+        cell = self._cell(self.width())
+        layer, expert = int(position.x() / cell), int(position.y() / cell)
+        if layer >= self._layers or expert >= self._experts:
+            return ""
+        place = tr("on the graphics card") if self._resident[layer, expert] else tr("on the processor")
+        return tr("Layer {layer}, expert {expert}: {place}", layer=layer + 1, expert=expert + 1, place=place)
+
+    def _cell(self, width: int) -> float:
+        """The side of a cell with its gap, in pixels: the width's share, at most a line and a half."""
+        return min(width / self._layers, self._line() * 1.5)
+
+    def _line(self) -> int:
+        return self.fontMetrics().height()
