@@ -20,10 +20,12 @@ PROCESS_BYTES = 600 * MIB
 CUDA_HOST_BYTES = 900 * MIB
 # What CUDA, cuBLAS and their kernels take of a GPU's memory before the first tensor.
 CUDA_DEVICE_BYTES = 500 * MIB
-# Experts' worth of VRAM through which the others are copied: a packed copy and its plain form.
-STREAM_SLOTS = 2
+# Experts' worth of VRAM through which the others are copied: two slots, and a packed copy as it lands.
+STREAM_SLOTS = 3
+# Threads that read experts while loading, each with one expert's plain matrices beside the packed block.
+LOADING_THREADS = 4
 # Left free on the GPU for the desktop's ups and downs and for fragmentation.
-_RESERVE_SHARE, _RESERVE_FLOOR = 0.03, 128 * MIB
+_RESERVE_SHARE, _RESERVE_FLOOR = 0.025, 128 * MIB
 # Left to other programs in RAM beyond what they use now.
 _RAM_RESERVE, _RAM_RESERVE_SHARE = 1 * GIB, 0.1
 
@@ -112,11 +114,10 @@ def ram_need(
     config = info.config
     items = [Item(f"All {config.num_layers * config.num_experts} experts", arena_bytes(config))]
     if not cuda:
-        # A tied output layer is a packed copy of the embedding table.
-        tied = 2 * config.vocab_size * config.hidden_size if config.tie_word_embeddings else 0
-        items.append(Item("Everything but the experts", info.other_bytes + tied))
+        items.append(Item("Everything but the experts", info.other_bytes))
         items.append(Item(f"KV cache for {context} tokens", kv_bytes(info, context, cuda=False)))
         items.append(Item("Workspace", workspace_bytes(config, context)))
+    items.append(Item("Buffers for reading the files", LOADING_THREADS * info.expert_bytes))
     items.append(Item("The program itself", PROCESS_BYTES + (CUDA_HOST_BYTES if cuda else 0)))
     if reserve is None:
         reserve = min(_RAM_RESERVE, int(memory.total * _RAM_RESERVE_SHARE))

@@ -172,8 +172,10 @@ class Hardware:
             gpu_message="The graphics card is switched off in the settings: all work runs on the CPU.",
         )
 
-    def fingerprint_parts(self) -> dict[str, str]:
+    def fingerprint_parts(self, threads: int | None = None) -> dict[str, str]:
         """What makes another calibration necessary when it changes, by the names people know.
+
+        `threads` is the size of the CPU pool where it is not the default, the usable cores.
 
         Free memory, disk, and the size of RAM are left out: they change from day to day, or do not change how
         fast anything runs. The link's maximum counts, not what an idling GPU negotiated.
@@ -188,13 +190,13 @@ class Hardware:
         return {
             "processor": self.cpu.name,
             "instruction set": isa_words(self.cpu.isa),
-            "usable cores": str(self.cpu.usable_cores),
+            "CPU threads": str(threads or self.cpu.usable_cores),
             "graphics card": graphics,
         }
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, threads: int | None = None) -> str:
         """Sixteen hex digits that stay the same as long as a calibration stays valid."""
-        return fingerprint_of(self.fingerprint_parts())
+        return fingerprint_of(self.fingerprint_parts(threads))
 
     def summary(self) -> tuple[str, ...]:
         """Lines for people, one per part of the machine."""

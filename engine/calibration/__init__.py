@@ -1,0 +1,1 @@
+"""Measure this machine with a loaded model: probes, fit, placement, prediction, check."""

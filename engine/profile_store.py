@@ -1,0 +1,155 @@
+"""Find and save profiles: one file per hardware and model. Nothing is deleted, nothing foreign is used."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from engine.checkpoint.inspect import ModelInfo
+from engine.errors import CalibrationError
+from engine.files import set_aside, write_atomically
+from engine.hardware.facts import Hardware, fingerprint_of
+from engine.paths import profiles_dir
+from engine.profile import Profile
+from engine.units import format_bytes
+
+_SAMPLE = 4096  # bytes read at three places of each weight file
+
+
+class ProfileState(StrEnum):
+    """What was found for a machine and a model."""
+
+    MISSING = "missing"
+    VALID = "valid"
+    HARDWARE_CHANGED = "hardware_changed"
+    MODEL_CHANGED = "model_changed"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True)
+class FoundProfile:
+    """The result of a search. `profile` is set only if it is valid for this very machine and model.
+
+    `message` tells the user what it means and `changes` what is different now ("processor: A, now B").
+    """
+
+    state: ProfileState
+    profile: Profile | None = None
+    message: str = ""
+    changes: tuple[str, ...] = ()
+
+
+def find_profile(
+    hardware: Hardware, info: ModelInfo, *, threads: int | None = None, folder: Path | None = None
+) -> FoundProfile:
+    """Look for the profile of `info` on `hardware` as it is used (`Hardware.without_gpu` for the CPU alone).
+
+    `threads` is the CPU pool's size if it is not the default. Files of other machines and models are looked
+    at only to tell what changed. Raises nothing: an unreadable file is a state.
+    """
+    folder = folder or profiles_dir()
+    machine, model = hardware.fingerprint_parts(threads), model_parts(info)
+    exact = folder / file_name(machine, model)
+    if exact.exists():
+        found = _read(exact)
+        if isinstance(found, CalibrationError):
+            return FoundProfile(ProfileState.UNREADABLE, None, str(found))
+        if (found.hardware, found.model) == (machine, model):
+            return FoundProfile(ProfileState.VALID, found)
+    others = [profile for path in _files(folder) if isinstance(profile := _read(path), Profile)]
+    others.sort(key=lambda profile: profile.created, reverse=True)
+    for profile in others:
+        if profile.model == model and profile.hardware != machine:
+            changes = _changes(profile.hardware, machine)
+            text = f"The hardware has changed since the last calibration ({'; '.join(changes)})."
+            return FoundProfile(ProfileState.HARDWARE_CHANGED, None, f"{text} Calibrate again.", changes)
+    for profile in others:
+        if profile.hardware == machine and profile.model_name == info.name and profile.model != model:
+            changes = _changes(profile.model, model)
+            text = f"The model has changed since the last calibration ({'; '.join(changes)})."
+            return FoundProfile(ProfileState.MODEL_CHANGED, None, f"{text} Calibrate again.", changes)
+    return FoundProfile(
+        ProfileState.MISSING, None, "This model has not been calibrated on this computer yet."
+    )
+
+
+def save_profile(profile: Profile, folder: Path | None = None) -> Path:
+    """Write the profile to its file and return the path; an unreadable file there is set aside first.
+
+    Raises `FileError`.
+    """
+    path = (folder or profiles_dir()) / file_name(profile.hardware, profile.model)
+    if path.exists() and isinstance(_read(path), CalibrationError):
+        set_aside(path)
+    write_atomically(path, profile.to_json())
+    return path
+
+
+def file_name(machine: dict[str, str], model: dict[str, str]) -> str:
+    """The name of the profile file of a machine and a model, both as fingerprint parts."""
+    return f"{fingerprint_of(machine)}-{fingerprint_of(model)}.json"
+
+
+def model_parts(info: ModelInfo) -> dict[str, str]:
+    """What makes a model another model: name, shape, size, and a sample of its files' content."""
+    config = info.config
+    shape = (
+        f"{config.num_layers} layers × {config.num_experts} experts, "
+        f"top {config.top_k}, {config.hidden_size} × {config.intermediate_size}"
+    )
+    return {
+        "name": info.name,
+        "shape": shape,
+        "size": format_bytes(info.total_bytes),
+        "files": _content(info.path),
+    }
+
+
+def _content(folder: Path) -> str:
+    """A hash of config.json and of each weight file's size, beginning, middle and end: quick, and enough.
+
+    Another fine-tune of the same architecture differs everywhere, so a sample sees it; its popularity is
+    different, and with it the best placement.
+    """
+    digest = hashlib.sha256()
+    for path in (folder / "config.json", *sorted(folder.glob("*.safetensors"))):
+        try:
+            size = path.stat().st_size
+            with path.open("rb") as file:
+                digest.update(f"{path.name} {size}\n".encode())
+                for position in (0, size // 2, max(0, size - _SAMPLE)):
+                    file.seek(position)
+                    digest.update(file.read(_SAMPLE))
+        except OSError:
+            digest.update(f"{path.name} unreadable\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _read(path: Path) -> Profile | CalibrationError:
+    try:
+        return Profile.from_json(path.read_text(encoding="utf-8"))
+    except CalibrationError as error:
+        return error
+    except (OSError, UnicodeDecodeError) as error:
+        return CalibrationError(
+            "The saved calibration cannot be read.",
+            why=f"{path.name}: {error}.",
+            action="Calibrate again; the old file is kept aside.",
+        )
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*-*.json")) if folder.is_dir() else []
+
+
+def _changes(before: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
+    """A line like "processor: A, now B" for every part that differs; hashes mean nothing to people."""
+    keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+    return tuple(
+        "the content of its files"
+        if key == "files"
+        else f"{key}: {before.get(key, '?')}, now {now.get(key, '?')}"
+        for key in keys
+    )
