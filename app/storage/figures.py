@@ -20,7 +20,7 @@ from engine.params import GenerationParams, SamplingParams
 
 def params_to_json(params: GenerationParams) -> JsonObject:
     """`{"sampling": {"temperature": …}, "max_tokens": …}`."""
-    return dataclasses.asdict(params)
+    return dataclasses.asdict(params) | {"stop": list(params.stop)}
 
 
 def params_from_json(value: JsonObject) -> GenerationParams | None:
