@@ -1,0 +1,132 @@
+"""What a model has read so far: the KV cache with the tokens in it, and its reuse from turn to turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from engine.errors import GenerationError
+from engine.events import Phase
+from engine.kvcache import KVCache
+
+Logits = npt.NDArray[np.float32]
+
+
+class LanguageModel(Protocol):
+    """What a session asks of a model; `engine.models.mixtral.MixtralModel` is one."""
+
+    def new_cache(self, capacity: int) -> KVCache:
+        """An empty cache for `capacity` tokens."""
+
+    def forward(
+        self,
+        token_ids: torch.Tensor,
+        cache: KVCache,
+        *,
+        logits: Literal["last", "all", "none"] = "last",
+        phase: Phase | None = None,
+    ) -> torch.Tensor | None:
+        """Read tokens after those in the cache; see MixtralModel.forward."""
+
+
+class Session:
+    """One KV cache and the ids of the tokens in it.
+
+    A new prompt keeps what it has in common with the tokens read before: the turns of one conversation share
+    all but the newest message, and another conversation shares little or nothing. The cache holds every
+    position, with a sliding window too, so cutting it anywhere leaves it right.
+    """
+
+    def __init__(self, model: LanguageModel, capacity: int, prefill_chunk: int = 256) -> None:
+        self._model = model
+        self._cache = model.new_cache(capacity)
+        self._tokens: list[int] = []
+        self._chunk = prefill_chunk
+
+    @property
+    def capacity(self) -> int:
+        """The most tokens the cache holds."""
+        return self._cache.capacity
+
+    @property
+    def used(self) -> int:
+        """Tokens in the cache."""
+        return len(self._tokens)
+
+    @property
+    def full(self) -> bool:
+        """Whether no further token fits."""
+        return self.used >= self.capacity
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes reserved for the cache."""
+        return self._cache.nbytes
+
+    def begin(self, prompt: Sequence[int]) -> int:
+        """Cut the cache back to what `prompt` begins with; returns how many of its tokens are still there.
+
+        At least the last one is read again, because its logits are needed. Raises GenerationError, and leaves
+        the cache alone, if the prompt is empty or longer than the cache.
+        """
+        if not prompt:
+            raise GenerationError("The prompt is empty.", action="Write something first.")
+        if len(prompt) > self.capacity:
+            raise GenerationError(
+                "The prompt is too long for the model's context.",
+                why=f"It has {len(prompt)} tokens, and the context holds {self.capacity}.",
+                action="Shorten the message, start a new chat, or load the model with a longer context.",
+            )
+        common = common_prefix(self._tokens, prompt[:-1])
+        self._cut(common)
+        return common
+
+    def read(self, prompt: Sequence[int]) -> Iterator[Logits | None]:
+        """Read the rest of the prompt given to `begin`, chunk by chunk.
+
+        Yields None after each chunk but the last, and then the logits [vocabulary] of the next token. Whoever
+        iterates may stop between chunks; what was read stays for the next prompt.
+        """
+        while True:
+            start = self.used
+            chunk = prompt[start : start + self._chunk]
+            last = start + len(chunk) == len(prompt)
+            logits = self._forward(chunk, Phase.PREFILL, "last" if last else "none")
+            yield logits
+            if last:
+                return
+
+    def step(self, token: int) -> Logits:
+        """Read one generated token; returns the logits [vocabulary] of the next."""
+        logits = self._forward([token], Phase.DECODE, "last")
+        assert logits is not None
+        return logits
+
+    def clear(self) -> None:
+        """Forget all tokens."""
+        self._cut(0)
+
+    def _forward(self, tokens: Sequence[int], phase: Phase, wanted: Literal["last", "none"]) -> Logits | None:
+        ids = torch.tensor(tokens, dtype=torch.int64)
+        logits = self._model.forward(ids, self._cache, logits=wanted, phase=phase)
+        self._tokens.extend(tokens)
+        if logits is None:
+            return None
+        row: Logits = logits[-1].numpy()
+        return row
+
+    def _cut(self, length: int) -> None:
+        self._cache.truncate(length)
+        del self._tokens[length:]
+
+
+def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many tokens two sequences have in common at their start."""
+    for place, (a, b) in enumerate(zip(first, second, strict=False)):
+        if a != b:
+            return place
+    return min(len(first), len(second))
