@@ -154,6 +154,10 @@ RAM_RESERVE = Option(
 
 MODEL_PATH = Option("model.path", "")  # the folder of the model that is loaded at the start; empty: none
 WIZARD_COMPLETED = Option("wizard.completed", False)
+WIZARD_MODEL = Option(
+    "wizard.model", ""
+)  # what was chosen: "starter", "hub:owner/name", "folder"; empty: nothing
+WIZARD_FOLDER = Option("wizard.folder", "")  # where it is, or is to be stored; empty: the usual place
 PANEL_VISIBLE = Option(
     "panel.visible",
     True,
@@ -184,6 +188,8 @@ OPTIONS: tuple[Option[Any], ...] = (
     RAM_RESERVE,
     MODEL_PATH,
     WIZARD_COMPLETED,
+    WIZARD_MODEL,
+    WIZARD_FOLDER,
     WINDOW_GEOMETRY,
     WINDOW_STATE,
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QStyle, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QStyle, QVBoxLayout, QWidget
 
 from app.errors import details_of
 from app.i18n import tr
 from app.theme import mark
+from app.widgets.buttons import push_button
 from app.widgets.labels import TextLabel
 from engine.errors import EngineError, ShortageError
 
@@ -62,11 +63,9 @@ class ProblemBox(QFrame):
         super().__init__(parent)
         mark(self, notice="warning")
         self.text = ProblemText(self)
-        self.copy = QPushButton(tr("Copy details"), self)
-        self.copy.clicked.connect(self.text.copy_details)
-        self.do_anyway = QPushButton(tr("Do it anyway"), self)
+        self.copy = push_button(tr("Copy details"), self.text.copy_details, self)
+        self.do_anyway = push_button(tr("Do it anyway"), self.anyway.emit, self)
         self.do_anyway.setToolTip(tr("Goes on although something is missing: it may be very slow, or fail."))
-        self.do_anyway.clicked.connect(self.anyway)
         buttons = QHBoxLayout()
         buttons.addStretch(1)
         buttons.addWidget(self.copy)

@@ -80,6 +80,7 @@ class WizardController(QObject):
     """
 
     changed = Signal()
+    trouble = Signal(object)  # EngineError beside the flow: something could not be saved
 
     def __init__(
         self,
@@ -163,12 +164,21 @@ class WizardController(QObject):
                 self._worker.cancel()
             case Unload():
                 self._worker.close_model()
-            case RememberChoice(choice):
-                self._memory.remember_choice(choice)
-            case RememberModel(path):
-                self._memory.remember_model(path)
-            case RememberCompleted():
-                self._memory.remember_completed()
+            case RememberChoice() | RememberModel() | RememberCompleted():
+                self._remember(effect)
+
+    def _remember(self, effect: RememberChoice | RememberModel | RememberCompleted) -> None:
+        """Keep something; a full disk is reported, and does not stop the wizard."""
+        try:
+            match effect:
+                case RememberChoice(choice):
+                    self._memory.remember_choice(choice)
+                case RememberModel(path):
+                    self._memory.remember_model(path)
+                case RememberCompleted():
+                    self._memory.remember_completed()
+        except EngineError as error:
+            self.trouble.emit(error)
 
     # What is worked out beside the flow, in other threads.
 
@@ -199,10 +209,10 @@ class WizardController(QObject):
         planner.run(lambda: self._knowledge.offer(choice, hardware, options), on_done, on_done)
 
     def _start_check(self, path: Path) -> None:
-        hardware, knowledge = self.state.hardware, self._knowledge
+        hardware, knowledge, options = self.state.hardware, self._knowledge, self._options()
 
         def work() -> tuple[Profile | None, str]:
-            return knowledge.profile(path, hardware or knowledge.detect())
+            return knowledge.profile(path, hardware or knowledge.detect(), options)
 
         self._check.run(
             work,

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.dialogs import show_error
 from app.i18n import tr
 from app.theme import mark
 from app.wizard.controller import WizardController
@@ -26,7 +27,7 @@ from app.wizard.pages.get import GetPage
 from app.wizard.pages.page import Page
 from app.wizard.pages.plan import PlanPage
 from app.wizard.pages.result import ResultPage
-from app.wizard.state import FlowState, Measured, Step
+from app.wizard.state import FlowState, Measured, Step, Work
 from app.wizard.step_list import StepList, step_name
 
 
@@ -41,6 +42,8 @@ class WizardDialog(QDialog):
         self.controller = controller
         controller.setParent(self)
         self._step: Step | None = None
+        self._work: Work | None = None
+        self._begun = False
         self.pages: dict[Step, Page] = {
             Step.COMPUTER: ComputerPage(),
             Step.PLAN: PlanPage(controller),
@@ -73,9 +76,11 @@ class WizardDialog(QDialog):
         self.setWindowFlag(Qt.WindowType.WindowContextHelpButtonHint, False)
         self.setModal(True)
         unit = self.fontMetrics().height()
-        self.resize(unit * 54, unit * 38)
-        self.setMinimumSize(unit * 36, unit * 24)
+        room = self.screen().availableSize()
+        self.setMinimumSize(min(unit * 36, room.width()), min(unit * 22, room.height()))
+        self.resize(min(unit * 54, room.width()), min(unit * 40, round(room.height() * 0.92)))
         controller.changed.connect(self._show_state)
+        controller.trouble.connect(lambda error: show_error(self, error))
         self._show_state()
 
     def _lay_out(self) -> None:
@@ -84,6 +89,7 @@ class WizardDialog(QDialog):
         mark(line, separator=True)
         buttons = QHBoxLayout()
         buttons.setContentsMargins(28, 12, 28, 16)
+        buttons.setSpacing(10)
         buttons.addWidget(self.close_button)
         buttons.addStretch(1)
         buttons.addWidget(self.skip)
@@ -121,19 +127,20 @@ class WizardDialog(QDialog):
             self._begun = True
             self.controller.begin()
 
-    _begun = False
-
     @Slot()
     def _show_state(self) -> None:
         state = self.controller.state
         if state.finished or state.closed:
             self.done(QDialog.DialogCode.Accepted if state.finished else QDialog.DialogCode.Rejected)
             return
-        page = self.pages[state.step]
-        page.show_state(state)
+        self.pages[state.step].show_state(state)
         self._show_buttons(state)
         if state.step is not self._step:
             self._show_step(state.step)
+            self._focus()
+        elif (state.work is None) is not (self._work is None) or self.focusWidget() is None:
+            self._focus()  # what had the focus may be gone, and something else is to be done next
+        self._work = state.work
 
     def _show_step(self, step: Step) -> None:
         self._step = step
@@ -142,7 +149,6 @@ class WizardDialog(QDialog):
         self._areas[step].verticalScrollBar().setValue(0)
         self.setWindowTitle(tr("{step} – Set up Fiddler Chat", step=step_name(step)))
         self.setAccessibleName(step_name(step))
-        self._focus()
 
     def _show_buttons(self, state: FlowState) -> None:
         last = state.step is state.steps[-1]
@@ -154,12 +160,13 @@ class WizardDialog(QDialog):
         self.skip.setVisible(state.step is Step.CALIBRATE and fresh and state.measured is not Measured.YES)
         self.skip.setEnabled(can_skip(state))
         self.close_button.setEnabled(state.after is None)
-        if self.isVisible() and self.focusWidget() is None:
-            self._focus()
 
     def _focus(self) -> None:
-        """The keyboard's place on a new page: Next where it can be pressed, else the first that works."""
-        target = next((b for b in (self.next, self.skip, self.close_button) if b.isEnabled()), self)
+        """The keyboard's place: what the page starts with, Next where it can be pressed, or Close."""
+        page = self.pages[self.controller.state.step].first_focus()
+        following = self.next if self.next.isEnabled() else None
+        first = (page, following) if self._step is Step.PLAN else (following, page)
+        target = next((widget for widget in first if widget is not None), self.close_button)
         target.setFocus(Qt.FocusReason.OtherFocusReason)
 
 

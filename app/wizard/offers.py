@@ -44,7 +44,7 @@ class Knowledge(Protocol):
     def offer(self, choice: Choice, hardware: Hardware, options: LoadOptions) -> Offer:
         """Work out a choice; raises CheckpointError for a folder that holds no usable model."""
 
-    def profile(self, model: Path, hardware: Hardware) -> tuple[Profile | None, str]:
+    def profile(self, model: Path, hardware: Hardware, options: LoadOptions) -> tuple[Profile | None, str]:
         """The valid profile of a model on this computer, or None and, if there was one, why it is not valid.
 
         Raises CheckpointError for a model that cannot be used.

@@ -31,9 +31,12 @@ def resume(saved: Saved) -> FlowState:
     return FlowState()
 
 
-def choose_model(current: Choice | None, model_path: Path | None, status: EngineStatus | None) -> FlowState:
-    """A visit from the chat window to choose another model."""
-    return FlowState(step=Step.PLAN, choice=current, got=current, model_path=model_path, status=status)
+def choose_model(current: Choice | None, status: EngineStatus | None) -> FlowState:
+    """A visit from the chat window to choose another model; `status` is that of the loaded one, if any.
+
+    The chosen model is looked at afresh, even the current one: its files or the settings may have changed.
+    """
+    return FlowState(step=Step.PLAN, choice=current, status=status)
 
 
 def recalibrate(model_path: Path, status: EngineStatus | None) -> FlowState:

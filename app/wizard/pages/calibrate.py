@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QHeaderView,
-    QPushButton,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from app.i18n import tr
 from app.theme import mark
+from app.widgets.buttons import push_button
 from app.widgets.curve_plot import CurvePlot, Points
 from app.widgets.labels import TextLabel, hint
 from app.widgets.problem import ProblemBox
@@ -47,10 +47,8 @@ class CalibratePage(Page):
         mark(self.note, tone="warning")
         self.progress = LabelledProgress(self)
         self.outcome = TextLabel(parent=self)
-        self.cancel = QPushButton(tr("C&ancel"), self)
-        self.cancel.clicked.connect(lambda: self.send.emit(Stop()))
-        self.retry = QPushButton(tr("&Measure"), self)
-        self.retry.clicked.connect(lambda: self.send.emit(Retry()))
+        self.cancel = push_button(tr("C&ancel"), lambda: self.send.emit(Stop()), self)
+        self.retry = push_button(tr("&Measure"), lambda: self.send.emit(Retry()), self, primary=True)
         self.problem = ProblemBox(self)
         self.problem.anyway.connect(lambda: self.send.emit(Force(True)))
         self.results = QFrame(self)
@@ -102,10 +100,17 @@ class CalibratePage(Page):
         self.cancel.setText(tr("Stopping…") if state.after is not None else tr("C&ancel"))
         self.retry.setVisible(can_retry(state))
         self.retry.setText(_retry_text(state))
-        mark(self.retry, primary=state.measured is not Measured.YES)
+        first = state.measured is not Measured.YES
+        if self.retry.autoDefault() is not first:
+            self.retry.setAutoDefault(first)
+            mark(self.retry, primary=first)
         self.skip_hint.setVisible(can_skip(state) or state.measured is Measured.SKIPPED)
         probes = state.probes or (state.profile.probes if state.profile is not None else ())
         self._show_probes(probes)
+
+    def first_focus(self) -> QWidget | None:
+        """Whatever starts or stops the work."""
+        return next((b for b in (self.retry, self.cancel) if not b.isHidden() and b.isEnabled()), None)
 
     def _show_probes(self, probes: tuple[Probe, ...]) -> None:
         if probes == self._probes:
@@ -150,9 +155,16 @@ def _retry_text(state: FlowState) -> str:
     return tr("&Measure again") if state.measured is Measured.YES or state.stopped else tr("&Measure")
 
 
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
 def _table(parent: QWidget) -> QTableWidget:
     table = QTableWidget(0, 3, parent)
-    table.setHorizontalHeaderLabels([tr("Measured"), tr("Time"), tr("Varies by")])
+    for column, text in enumerate((tr("Measured"), tr("Time"), tr("Varies by"))):
+        item = QTableWidgetItem(text)
+        item.setTextAlignment(_RIGHT if column else _LEFT)
+        table.setHorizontalHeaderItem(column, item)
     table.setAccessibleName(tr("Measurements"))
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -172,11 +184,10 @@ def _table(parent: QWidget) -> QTableWidget:
 def _add_row(table: QTableWidget, probe: Probe) -> None:
     row = table.rowCount()
     table.insertRow(row)
-    right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
     spread = f"{probe.spread:.0%}" if probe.spread else ""
     for column, text in enumerate((probe.name, format_seconds(probe.seconds), spread)):
         item = QTableWidgetItem(text)
         item.setToolTip(text)
         if column:
-            item.setTextAlignment(right)
+            item.setTextAlignment(_RIGHT)
         table.setItem(row, column, item)

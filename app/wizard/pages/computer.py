@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QWidget
 
 from app.i18n import tr
 from app.theme import mark
+from app.widgets.buttons import push_button
 from app.widgets.labels import TextLabel, hint
 from app.widgets.problem import ProblemBox
 from app.widgets.progress import LabelledProgress
@@ -41,12 +42,10 @@ class ComputerPage(Page):
         self._grid.setHorizontalSpacing(20)
         self._grid.setVerticalSpacing(12)
         self._grid.setColumnStretch(1, 1)
-        self.copy = QPushButton(tr("&Copy details"), self)
+        self.copy = push_button(tr("&Copy details"), self._copy, self)
         self.copy.setToolTip(tr("Copies everything that was found as text, for a report or a question."))
-        self.copy.clicked.connect(self._copy)
-        self.again = QPushButton(tr("&Look again"), self)
+        self.again = push_button(tr("&Look again"), lambda: self.send.emit(Retry()), self)
         self.again.setToolTip(tr("After closing other programs or changing something."))
-        self.again.clicked.connect(lambda: self.send.emit(Retry()))
         buttons = QHBoxLayout()
         buttons.addWidget(self.copy)
         buttons.addWidget(self.again)

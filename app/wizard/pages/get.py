@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.i18n import tr
 from app.theme import mark
+from app.widgets.buttons import push_button
 from app.widgets.labels import ElidedLabel, TextLabel, hint
 from app.widgets.problem import ProblemBox
 from app.widgets.progress import LabelledProgress
@@ -32,17 +33,13 @@ class GetPage(Page):
         self.name = TextLabel(parent=card, bold=True)
         self.progress = LabelledProgress(card)
         self.note = hint(parent=card)
-        self.cancel = QPushButton(tr("C&ancel"), card)
-        self.cancel.clicked.connect(lambda: self.send.emit(Stop()))
-        self.retry = QPushButton(tr("&Continue"), card)
-        mark(self.retry, primary=True)
-        self.retry.clicked.connect(lambda: self.send.emit(Retry()))
+        self.cancel = push_button(tr("C&ancel"), lambda: self.send.emit(Stop()), card)
+        self.retry = push_button(tr("&Continue"), lambda: self.send.emit(Retry()), card, primary=True)
         where = QHBoxLayout()
         where.addWidget(hint(tr("Stored in"), card))
         self.folder = ElidedLabel(parent=card)
         where.addWidget(self.folder, 1)
-        self.change = QPushButton(tr("Change &folder…"), card)
-        self.change.clicked.connect(self._change_folder)
+        self.change = push_button(tr("Change &folder…"), self._change_folder, card)
         where.addWidget(self.change)
         buttons = QHBoxLayout()
         buttons.addStretch(1)
@@ -81,6 +78,10 @@ class GetPage(Page):
         self.change.setVisible(state.choice is not None and state.choice.kind is Kind.HUB)
         self.change.setEnabled(state.work is None)
         self.problem.show_problem(state.problem)
+
+    def first_focus(self) -> QWidget | None:
+        """Whatever starts or stops the work."""
+        return next((b for b in (self.retry, self.cancel) if not b.isHidden() and b.isEnabled()), None)
 
     def _show_texts(self, state: FlowState) -> None:
         choice = state.choice

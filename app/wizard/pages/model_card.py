@@ -26,12 +26,13 @@ class ModelCard(QFrame):
         self.verdict = TextLabel(parent=self)
         for label in (self.description, self.verdict):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)  # clicks are the card's
-        texts = QVBoxLayout()
+        self._texts = texts = QVBoxLayout()
         texts.setSpacing(3)
         indent = self.radio.style().pixelMetric(self.radio.style().PixelMetric.PM_ExclusiveIndicatorWidth) + 6
         texts.setContentsMargins(indent, 0, 0, 0)
         texts.addWidget(self.description)
         texts.addWidget(self.verdict)
+        self.verdict.hide()
         self._row = QHBoxLayout()
         self._row.addWidget(self.radio, 1)
         layout = QVBoxLayout(self)
@@ -43,6 +44,11 @@ class ModelCard(QFrame):
     def add_button(self, button: QPushButton) -> None:
         """Put a button at the right of the name."""
         self._row.addWidget(button)
+
+    def take_plan(self, plan: QWidget) -> None:
+        """Show the plan inside this card, below the verdict."""
+        if plan.parentWidget() is not self:
+            self._texts.addWidget(plan)
 
     def set_verdict(self, text: str, *, good: bool) -> None:
         """How it would run on this computer; a warning if not `good`."""

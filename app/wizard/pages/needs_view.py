@@ -12,6 +12,8 @@ from app.widgets.labels import TextLabel, hint
 from engine.requirements import Need, Resource
 from engine.units import format_bytes
 
+NO_BREAK_SPACE = "\u00a0"
+
 
 def resource_name(resource: Resource) -> str:
     """The resource as the pages call it."""
@@ -36,8 +38,9 @@ def need_sentence(need: Need) -> str:
 
 
 def need_items(need: Need) -> str:
-    """The items in one line, the order of the bar's segments."""
-    return " + ".join(f"{format_bytes(item.nbytes)} {item.label}" for item in need.items)
+    """The items in one line, in the order of the bar's segments. An item is not broken between lines."""
+    texts = (f"{item.label} {format_bytes(item.nbytes)}" for item in need.items)
+    return f"{NO_BREAK_SPACE}· ".join(text.replace(" ", NO_BREAK_SPACE) for text in texts)
 
 
 class NeedsView(QWidget):
@@ -67,21 +70,17 @@ class NeedsView(QWidget):
     def _add(self, row: int, need: Need) -> None:
         sentence, items = need_sentence(need), need_items(need)
         name = TextLabel(resource_name(need.resource), self)
-        name.setWordWrap(False)
+        verdict = TextLabel(sentence, self)
+        for label in (name, verdict):
+            label.setWordWrap(False)
+        if not need.fits:
+            mark(verdict, tone="error")
         bar = AmountBar(self)
         description = f"{resource_name(need.resource)}: {sentence}. {items}"
         bar.set_amounts([item.nbytes for item in need.items], need.available, description)
-        verdict = TextLabel(sentence, self)
-        if not need.fits:
-            mark(verdict, tone="error")
         if row:
-            self._grid.setRowMinimumHeight(row - 1, 8)
+            self._grid.setRowMinimumHeight(row - 1, 4)
         self._grid.addWidget(name, row, 0)
         self._grid.addWidget(bar, row, 1, Qt.AlignmentFlag.AlignVCenter)
-        below = QWidget(self)
-        column = QGridLayout(below)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setVerticalSpacing(1)
-        column.addWidget(verdict, 0, 0)
-        column.addWidget(hint(items, below), 1, 0)
-        self._grid.addWidget(below, row + 1, 1)
+        self._grid.addWidget(verdict, row, 2)
+        self._grid.addWidget(hint(items, self), row + 1, 1, 1, 2)

@@ -28,3 +28,7 @@ class Page(QWidget):
     def show_state(self, state: FlowState) -> None:
         """Show `state`. Called often: only touch what has changed."""
         raise NotImplementedError
+
+    def first_focus(self) -> QWidget | None:
+        """What on this page the keyboard should start with; None: the buttons below."""
+        return None

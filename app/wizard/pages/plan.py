@@ -10,15 +10,14 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QCheckBox,
     QFileDialog,
-    QFrame,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
 from app.i18n import tr
 from app.theme import mark
-from app.widgets.labels import TextLabel, heading, hint
+from app.widgets.buttons import push_button
+from app.widgets.labels import TextLabel, hint
 from app.widgets.problem import ProblemBox
 from app.wizard.catalog import ENTRIES
 from app.wizard.controller import WizardController
@@ -49,8 +48,7 @@ class PlanPage(Page):
             tr("Any model of the Mixtral family in bf16 that you have already, in the safetensors format."),
             self,
         )
-        self.open = QPushButton(tr("&Open a folder…"), self)
-        self.open.clicked.connect(self._open_folder)
+        self.open = push_button(tr("&Open a folder…"), self._open_folder, self)
         self.folder_card.add_button(self.open)
         self.problem = ProblemBox(self)
         self.content.addWidget(self.problem)
@@ -58,23 +56,20 @@ class PlanPage(Page):
             self._group.addButton(card.radio)
             self.content.addWidget(card)
             card.radio.clicked.connect(self._on_clicked)
-        self.plan = QFrame(self)
+        self.plan = QWidget(self)
         self.plan.setAccessibleName(tr("The plan for this computer"))
         column = QVBoxLayout(self.plan)
-        column.setContentsMargins(2, 6, 2, 0)
+        column.setContentsMargins(0, 6, 0, 4)
         column.setSpacing(8)
-        column.addWidget(heading(tr("On this computer"), self.plan))
-        self.speed = TextLabel(parent=self.plan)
-        self.basis = hint(parent=self.plan)
+        self.placement = hint(parent=self.plan)
         self.needs = NeedsView(self.plan)
         self.advice = TextLabel(parent=self.plan)
         mark(self.advice, tone="warning")
         self.force = QCheckBox(tr("&Do it anyway: it may be very slow, or fail"), self.plan)
         self.force.toggled.connect(lambda on: self.send.emit(Force(on)))
-        self.notes = hint(parent=self.plan)
-        for widget in (self.speed, self.basis, self.needs, self.advice, self.force, self.notes):
+        self.basis = hint(parent=self.plan)
+        for widget in (self.placement, self.needs, self.advice, self.force, self.basis):
             column.addWidget(widget)
-        self.content.addWidget(self.plan)
         self.content.addStretch(1)
 
     def show_state(self, state: FlowState) -> None:
@@ -95,12 +90,15 @@ class PlanPage(Page):
         self.problem.show_problem(problem or (state.problem if offer is None else None))
         self.plan.setVisible(isinstance(offer, Offer))
         if isinstance(offer, Offer):
+            card = next(card for card in (*self.cards, self.folder_card) if card.radio.isChecked())
+            card.take_plan(self.plan)
             self._show_plan(offer, state.force)
 
     def _show_plan(self, offer: Offer, force: bool) -> None:
         plan = offer.plan
-        self.speed.setText(f"{_sentence(plan.speed_text())} {plan.placement_text()}")
-        self.basis.setText(_sentence(" · ".join((plan.basis, *plan.assumptions))))
+        self.placement.setText(plan.placement_text())
+        basis = _sentence(tr("Speed: {basis}", basis=plan.basis))
+        self.basis.setText(" ".join((basis, *plan.assumptions, *plan.notes)))
         self.needs.set_needs(offer.needs)
         advice = list(dict.fromkeys(line for need in offer.needs if not need.fits for line in need.advice))
         self.advice.setText(tr("What would help: {advice}", advice=" ".join(advice)))
@@ -109,8 +107,11 @@ class PlanPage(Page):
         self.force.blockSignals(True)
         self.force.setChecked(force)
         self.force.blockSignals(False)
-        self.notes.setText("\n".join(plan.notes))
-        self.notes.setVisible(bool(plan.notes))
+
+    def first_focus(self) -> QWidget | None:
+        """The chosen model, so that the arrow keys choose another."""
+        cards = (*self.cards, self.folder_card)
+        return next((card.radio for card in cards if card.radio.isChecked()), self.cards[0].radio)
 
     def _set_checked(self, card: ModelCard, on: bool) -> None:
         if card.radio.isChecked() != on:
@@ -153,7 +154,8 @@ def _show_verdict(card: ModelCard, offer: Offer | EngineError | None) -> None:
     elif isinstance(offer, EngineError):
         card.set_verdict(offer.what, good=False)
     elif offer.short:
-        card.set_verdict(tr("Does not fit this computer as it is."), good=False)
+        text = tr("Does not fit this computer as it is. If it did: {speed}.", speed=offer.plan.speed_text())
+        card.set_verdict(text, good=False)
     else:
         card.set_verdict(tr("Fits this computer: {speed}.", speed=offer.plan.speed_text()), good=True)
 

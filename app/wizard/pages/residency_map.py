@@ -22,9 +22,7 @@ class ResidencyMap(QWidget):
         self._resident: npt.NDArray[np.bool_] = np.zeros((1, 1), dtype=np.bool_)
         self._layers, self._experts = 1, 1
         self._has_gpu = False
-        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        policy.setHeightForWidth(True)
-        self.setSizePolicy(policy)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme().changed.connect(self.update)
 
     def set_residency(self, resident: npt.NDArray[np.bool_] | None, layers: int, experts: int) -> None:
@@ -43,18 +41,13 @@ class ResidencyMap(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """Cells about as wide as a letter."""
-        width = self.fontMetrics().averageCharWidth() * 2 * self._layers
-        return QSize(width, self.heightForWidth(width))
+        """Cells of a line's height, the axis' names, and the legend."""
+        cell = self._largest_cell()
+        return QSize(round(cell * self._layers), round(cell * self._experts + self._line() * 2.6))
 
     def minimumSizeHint(self) -> QSize:
         """Four pixels a layer."""
-        width = 4 * self._layers
-        return QSize(width, self.heightForWidth(width))
-
-    def heightForWidth(self, width: int) -> int:
-        """Square cells, the axes' names, and the legend."""
-        return round(self._cell(width) * self._experts + self._line() * 2.6)
+        return QSize(4 * self._layers, self.sizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the cells in the colours of their places."""
@@ -106,8 +99,11 @@ class ResidencyMap(QWidget):
         return tr("Layer {layer}, expert {expert}: {place}", layer=layer + 1, expert=expert + 1, place=place)
 
     def _cell(self, width: int) -> float:
-        """The side of a cell with its gap, in pixels: the width's share, at most a line and a half."""
-        return min(width / self._layers, self._line() * 1.5)
+        """The side of a cell with its gap, in pixels, where the map is `width` wide."""
+        return min(width / self._layers, self._largest_cell())
+
+    def _largest_cell(self) -> float:
+        return self._line() * 0.95
 
     def _line(self) -> int:
         return self.fontMetrics().height()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.i18n import tr
 from app.theme import mark
 from app.widgets.amount_bar import AmountBar
+from app.widgets.buttons import push_button
 from app.widgets.labels import TextLabel, heading, hint
 from app.widgets.problem import ProblemBox
 from app.widgets.progress import LabelledProgress
@@ -28,11 +29,8 @@ class ResultPage(Page):
         self._status: EngineStatus | None = None
         self._work: Work | None = None
         self.progress = LabelledProgress(self)
-        self.cancel = QPushButton(tr("C&ancel"), self)
-        self.cancel.clicked.connect(lambda: self.send.emit(Stop()))
-        self.retry = QPushButton(tr("&Load the model"), self)
-        mark(self.retry, primary=True)
-        self.retry.clicked.connect(lambda: self.send.emit(Retry()))
+        self.cancel = push_button(tr("C&ancel"), lambda: self.send.emit(Stop()), self)
+        self.retry = push_button(tr("&Load the model"), lambda: self.send.emit(Retry()), self, primary=True)
         self.problem = ProblemBox(self)
         self.problem.anyway.connect(lambda: self.send.emit(Force(True)))
         top = QHBoxLayout()
@@ -89,6 +87,10 @@ class ResultPage(Page):
         if state.status is not None and state.status is not self._status:
             self._show_status(state.status)
         self._status = state.status
+
+    def first_focus(self) -> QWidget | None:
+        """Whatever starts or stops the work."""
+        return next((b for b in (self.retry, self.cancel) if not b.isHidden() and b.isEnabled()), None)
 
     def _show_profile(self, profile: Profile) -> None:
         unit = tr("tokens per second")

@@ -27,6 +27,8 @@ KEYS = {
     "engine.ram_reserve_gib": float,
     "model.path": str,
     "wizard.completed": bool,
+    "wizard.model": str,
+    "wizard.folder": str,
     "panel.visible": bool,
     "window.geometry": str,
     "window.state": str,

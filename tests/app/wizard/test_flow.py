@@ -410,9 +410,7 @@ def test_recalibrate_loads_first_when_nothing_is_loaded() -> None:
 
 
 def test_choosing_another_model_from_the_chat() -> None:
-    state, effects = walk(
-        choose_model(STARTER, PATH, status=STATUS), Begin(), Choose(HUB), Planned(HUB, False)
-    )
+    state, effects = walk(choose_model(STARTER, STATUS), Begin(), Choose(HUB), Planned(HUB, False))
     assert state.step is Step.PLAN
     assert effects == [Detect()]
     assert walk(state, Next())[1][0] == Unload()

@@ -56,7 +56,7 @@ VISITS = st.sampled_from(
         resume(Saved(choice=Choice(Kind.STARTER))),
         resume(Saved(Choice(Kind.STARTER), PATHS[Kind.STARTER])),
         resume(Saved(Choice(Kind.STARTER), PATHS[Kind.STARTER], CheckpointError("Gone."))),
-        choose_model(Choice(Kind.STARTER), PATHS[Kind.STARTER], status=STATUS),
+        choose_model(Choice(Kind.STARTER), STATUS),
         recalibrate(PATHS[Kind.STARTER], status=STATUS),
         recalibrate(PATHS[Kind.STARTER], status=None),
     ]
@@ -71,7 +71,7 @@ class Wizard(RuleBasedStateMachine):
         self.state = state
         self.running: Work | None = None
         self.fetching: Choice | None = None
-        self.in_memory: Path | None = state.model_path if state.loaded else None
+        self.in_memory: Path | None = (state.model_path or Path("/models/old")) if state.loaded else None
         self.remembered: Path | None = state.model_path
         self.send(Begin())
 
