@@ -19,7 +19,7 @@ PREFILL_CHUNK = 512
 PROCESS_BYTES = 600 * MIB
 CUDA_HOST_BYTES = 900 * MIB
 # What CUDA, cuBLAS and their kernels take of a GPU's memory before the first tensor.
-CUDA_DEVICE_BYTES = 500 * MIB
+CUDA_DEVICE_BYTES = 400 * MIB
 # Experts' worth of VRAM through which the others are copied: two slots, and a packed copy as it lands.
 STREAM_SLOTS = 3
 # Threads that read experts while loading, each with one expert's plain matrices beside the packed block.

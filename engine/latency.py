@@ -90,7 +90,8 @@ class LatencyModel:
 
     `cpu`, `gpu`, `activation` are curves over the tokens that one expert is given; `gpu`, `activation` and
     `transfer` (copying one expert's weights to the GPU) are None without a GPU. `other_decode` is a decode
-    step without its experts: attention, routers, norms, logits.
+    step without its experts: attention, routers, norms, logits, and with a GPU each layer's way of the
+    routing and the activations to the host and back.
     """
 
     cpu: Curve
@@ -154,20 +155,14 @@ def decode_step_seconds(
     """Expected time of a decode step: each expert's chance of being chosen times what it costs at its place.
 
     `resident` is bool [layers, experts]; `popularity` [layers, experts] is the chance that a token chooses
-    the expert (rows sum to top-k). Experts run one after the other, as in the paper. In a layer where some
-    expert runs on the CPU beside a GPU, the activations travel once; "some" is taken as the expected number
-    of such experts, at most one.
+    the expert (rows sum to top-k). Experts run one after the other, as in the paper.
     """
     streamed = latency.has_gpu and (policy == "stream" or (policy == "paper" and latency.streams(1)))
     missing = latency.transfer_lat() + latency.gpu_lat(1) if streamed else latency.cpu_lat(1)
     at_gpu = float(popularity[resident].sum())
-    elsewhere = np.where(resident, 0.0, popularity).sum(axis=1)  # [layers]
-    seconds = latency.other_decode + float(elsewhere.sum()) * missing
-    if at_gpu:
-        seconds += at_gpu * latency.gpu_lat(1)
-    if latency.has_gpu and not streamed:
-        seconds += float(np.minimum(elsewhere, 1.0).sum()) * latency.activation_lat(1)
-    return seconds
+    elsewhere = float(popularity[~resident].sum())
+    seconds = latency.other_decode + elsewhere * missing
+    return seconds + at_gpu * latency.gpu_lat(1) if at_gpu else seconds
 
 
 def _curve(data: dict[str, Any]) -> Curve:
