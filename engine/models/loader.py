@@ -6,8 +6,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from engine.checkpoint.inspect import ModelInfo, inspect_model
@@ -19,6 +17,7 @@ from engine.experts.slots import GpuExperts
 from engine.models.mixtral import MixtralModel
 from engine.models.weights import load_dense
 from engine.options import LoadOptions
+from engine.placement import Placement, place_nothing
 from engine.policy import ExpertCosts
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from engine.stats import HitCounters
@@ -45,7 +44,7 @@ class LoadedModel:
 def load_model(
     path: str | Path,
     options: LoadOptions | None = None,
-    placement: npt.NDArray[np.bool_] | None = None,
+    placement: Placement | None = None,
     progress: ProgressCallback = ignore_progress,
     cancel: CancelToken | None = None,
     *,
@@ -58,7 +57,7 @@ def load_model(
     Args:
         path: the model's folder.
         options: policy, threads and device; budgets were spent by whoever made the placement.
-        placement: bool [layers, experts], which experts live on the GPU; None for none of them.
+        placement: which experts live on the GPU; None for none of them.
         progress: told about layers and experts loaded.
         cancel: heard between layers and experts.
         costs: the calibrated latency model, for the policy "paper".
@@ -86,8 +85,8 @@ def load_model(
         residents = None
         if device.type == "cuda" or expert_device is not None:
             if placement is None:
-                placement = np.zeros((config.num_layers, config.num_experts), dtype=np.bool_)
-            residents = GpuExperts(config, expert_device or device, placement)
+                placement = place_nothing(config.num_layers, config.num_experts)
+            residents = GpuExperts(config, expert_device or device, placement.resident)
             _place(bank, residents, progress, cancel)
     except BaseException:
         pool.close()

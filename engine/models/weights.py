@@ -14,6 +14,7 @@ from engine.models.config import MixtralConfig
 from engine.models.linear import CpuLinear, Linear, PlainLinear
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from kernels.cpu import CpuPool, PackedLinear
+from kernels.layout import TILE_COLS, TILE_ROWS
 
 
 class Embedding(Protocol):
@@ -47,11 +48,15 @@ class PackedEmbedding:
     nbytes = 0
 
     def __init__(self, packed: PackedLinear) -> None:
-        self._packed = packed
+        # [row tiles, tiles of inputs, pairs, rows, 2], see kernels.layout
+        tiles = packed.data.view(torch.bfloat16).view(-1, TILE_ROWS, 2)
+        self._tiles = tiles.unflatten(0, (-1, -(-packed.cols // TILE_COLS), TILE_COLS // 2))
+        self._hidden = packed.cols
 
     def __call__(self, ids: torch.Tensor) -> torch.Tensor:
         """int64 [tokens] to float32 [tokens, hidden]."""
-        return self._packed.take_rows(ids)
+        rows = self._tiles[ids // TILE_ROWS, :, :, ids % TILE_ROWS]
+        return rows.flatten(1)[:, : self._hidden].float().contiguous()
 
 
 @dataclass(frozen=True)
