@@ -49,8 +49,8 @@ class PackedEmbedding:
 
     def __init__(self, packed: PackedLinear) -> None:
         # [row tiles, tiles of inputs, pairs, rows, 2], see kernels.layout
-        tiles = packed.data.view(torch.bfloat16).view(-1, TILE_ROWS, 2)
-        self._tiles = tiles.unflatten(0, (-1, -(-packed.cols // TILE_COLS), TILE_COLS // 2))
+        shape = (-1, -(-packed.cols // TILE_COLS), TILE_COLS // 2, TILE_ROWS, 2)
+        self._tiles = packed.data.view(torch.bfloat16).view(shape)
         self._hidden = packed.cols
 
     def __call__(self, ids: torch.Tensor) -> torch.Tensor:

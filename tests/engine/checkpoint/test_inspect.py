@@ -46,7 +46,9 @@ def test_a_sound_model_is_described(copy, sharded):
     assert info.name == "Some-Mixtral"
     assert info.total_bytes == sum(sizes.values())
     assert info.other_bytes == info.total_bytes - sum(experts.values())
-    assert info.expert_bytes == sum(size for name, size in experts.items() if ".0.block" in name and "s.1." in name)
+    assert info.expert_bytes == sum(
+        size for name, size in experts.items() if ".0.block" in name and "s.1." in name
+    )
     assert info.context_length == 512
     assert info.kv_bytes_per_token(2) == 2 * 2 * 2 * 12 * 2
     assert not info.is_starter
@@ -128,7 +130,9 @@ def test_an_index_that_names_the_wrong_shard(copy):
     assert name in error.why
 
 
-@pytest.mark.parametrize("weight_map", [None, [], {"a": 3}, {"a": "../a.safetensors"}, {"a": "x/y"}, {"a": ".."}])
+@pytest.mark.parametrize(
+    "weight_map", [None, [], {"a": 3}, {"a": "../a.safetensors"}, {"a": "x/y"}, {"a": ".."}]
+)
 def test_an_unusable_index(copy, weight_map):
     (copy / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
     assert "model.safetensors.index.json" in refusal(copy).what

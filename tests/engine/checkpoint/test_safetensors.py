@@ -1,5 +1,6 @@
 """The header parser against files by the safetensors library, and against every kind of damage."""
 
+import contextlib
 import json
 import math
 
@@ -94,10 +95,8 @@ def test_damage_names_the_file_and_the_cause(tmp_path, header, data, cause):
 def test_arbitrary_bytes_are_refused_or_read_but_never_crash(scratch, data):
     file = scratch / "noise.safetensors"
     file.write_bytes(data)
-    try:
+    with contextlib.suppress(CheckpointError):  # any other exception fails the test
         read_header(file)
-    except CheckpointError as error:
-        assert "noise.safetensors" in error.what
 
 
 @given(st.integers(0, 200))
