@@ -42,12 +42,12 @@ class ExpertExecutor:
         self._experts = config.num_experts
         self._cpu_plan = np.full(config.num_experts, Place.CPU, dtype=np.int8)
         self._link: HostLink = DirectLink(config.hidden_size)
-        self._stream: ExpertStream | None = None
+        self.stream: ExpertStream | None = None
         if gpu is not None and gpu.device.type == "cuda":
             self._link = CudaLink(config.hidden_size, config.top_k, gpu.device)
-            self._stream = CudaStream(bank, gpu, counters)
+            self.stream = CudaStream(bank, gpu, counters)
         elif gpu is not None:
-            self._stream = DirectStream(bank, gpu, counters)
+            self.stream = DirectStream(bank, gpu, counters)
 
     def run(
         self,
@@ -122,8 +122,8 @@ class ExpertExecutor:
     ) -> None:
         """The GPU's share of a plan."""
         assert self.gpu is not None
-        assert self._stream is not None
-        gpu, stream = self.gpu, self._stream
+        assert self.stream is not None
+        gpu, stream = self.gpu, self.stream
         rows = x if gpu.device.type == "cpu" else x.to(torch.bfloat16)
         pairs = self._link.upload(groups.pairs)
         flat = weights.reshape(-1)
