@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,14 +26,19 @@ _SETTINGS = (
 
 
 def connect(path: Path | None) -> sqlite3.Connection:
-    """Open (or create) the database at `path`, None for one in memory. Raises `sqlite3.Error`.
+    """Open (or create) the database at `path`, None for one in memory. Raises `sqlite3.Error`, `OSError`.
 
     Transactions are explicit (`transaction`); a statement outside one commits by itself.
     """
-    name = ":memory:" if path is None else str(path)
+    name = ":memory:"
+    if path is not None:
+        name = str(path)
+        create_private(path)
     connection = sqlite3.connect(name, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
+        # Damage inside a text is no reason to hide the rest of it.
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         connection.create_function("fold", 1, fold, deterministic=True)
         for setting in _SETTINGS:
             connection.execute(setting)
@@ -40,6 +46,11 @@ def connect(path: Path | None) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file that other users of the computer cannot read, unless it exists."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite gives the log the file's permissions
 
 
 @contextmanager

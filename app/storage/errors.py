@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -21,6 +22,7 @@ class Notice(EngineError):  # noqa: N818 - told, not raised; shown in the same w
     """Something that happened to the user's data without their doing: shown once, as what / why / action."""
 
 
+_LEAST_FREE = 2**20  # bytes; the log's index grows by 32 KiB, which a nearly full disk may refuse, too
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _DENIED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_CANTOPEN}
 _IN_USE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
@@ -32,11 +34,7 @@ def from_sqlite(error: sqlite3.Error, what: str, path: Path) -> StorageError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     folder = path.parent
     if code == sqlite3.SQLITE_FULL:
-        return StorageError(
-            what,
-            why=tr("The disk that holds {folder} is full.", folder=folder),
-            action=tr("Free some space there, then try again. What was saved before is unchanged."),
-        )
+        return _full(what, folder)
     if code in _DAMAGED:
         return DamagedError(
             what,
@@ -55,8 +53,25 @@ def from_sqlite(error: sqlite3.Error, what: str, path: Path) -> StorageError:
             why=tr("Another program has been using {path} for seconds.", path=path),
             action=tr("Close other windows of this program, then try again."),
         )
+    if code == sqlite3.SQLITE_IOERR and _is_full(folder):
+        return _full(what, folder)
     return StorageError(
         what,
         why=tr("The database reported: {error}.", error=error),
         action=tr("Check the disk that holds {folder}, then try again.", folder=folder),
     )
+
+
+def _full(what: str, folder: Path) -> StorageError:
+    return StorageError(
+        what,
+        why=tr("The disk that holds {folder} is full.", folder=folder),
+        action=tr("Free some space there, then try again. What was saved before is unchanged."),
+    )
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        return shutil.disk_usage(folder).free < _LEAST_FREE
+    except OSError:
+        return False

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from app.i18n import tr, tr_count
+from app.i18n import tr
 from app.storage.database import connect
 from app.storage.errors import DamagedError, Notice, StorageError, from_sqlite
+from app.storage.replacing import finish_replacing, replace_damaged
 from app.storage.rows import MessageRow
 from app.storage.runs import FileLock, Run
-from app.storage.salvage import Salvaged, salvage
 from app.storage.schema import check_ours, migrate
 from app.storage.store import ChatStore, utc_now
 from engine.errors import EngineError
@@ -49,7 +48,7 @@ def open_store(path: Path, clock: Callable[[], datetime] = utc_now) -> Opened:
         ensure_dir(path.parent)
         # Two windows that start at once must not both set the file aside.
         lock = FileLock(path.with_name(f"{path.name}.opening"))
-        if not lock.wait(_OPEN_SECONDS):
+        if not _held(lock):
             raise StorageError(
                 what,
                 why=tr("Another window has been opening them for {seconds} seconds.", seconds=_OPEN_SECONDS),
@@ -82,6 +81,13 @@ def open_in_memory(clock: Callable[[], datetime] = utc_now) -> Opened:
     return Opened(ChatStore(connection, path, Run(None), clock), saved=False)
 
 
+def _held(lock: FileLock) -> bool:
+    try:
+        return lock.wait(_OPEN_SECONDS)
+    except OSError:
+        return True  # a file system without locks, or one that may not be written, which SQLite explains
+
+
 def _recover(store: ChatStore, notices: list[Notice]) -> Opened:
     try:
         interrupted = store.recover_interrupted()
@@ -93,17 +99,13 @@ def _recover(store: ChatStore, notices: list[Notice]) -> Opened:
 
 
 def _open_or_replace(path: Path, now: datetime) -> tuple[sqlite3.Connection, list[Notice]]:
+    finish_replacing(path, now)
     try:
         return _open(path, now)
     except DamagedError as error:
-        aside = _set_aside(path, now)
-        connection, notices = _open(path, now)
-        try:
-            rescued = salvage(aside, connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection, [*notices, _damage_notice(error, aside, rescued)]
+        notice = replace_damaged(path, now, error)
+    connection, notices = _open(path, now)
+    return connection, [notice, *notices]
 
 
 def _open(path: Path, now: datetime) -> tuple[sqlite3.Connection, list[Notice]]:
@@ -136,30 +138,3 @@ def _check_sound(connection: sqlite3.Connection, path: Path) -> None:
             tr("The saved chats are damaged."),
             why=tr("The check of {path} found: {found}.", path=path, found=verdict),
         )
-
-
-def _set_aside(path: Path, now: datetime) -> Path:
-    """Rename the file with its log, so that both still belong together; the new name of the file."""
-    number, stamp = 1, f"{now:%Y%m%d-%H%M%S}"
-    while (aside := path.with_name(f"{path.name}.damaged-{stamp}-{number}")).exists():
-        number += 1
-    # The log first: alone beside a new file of the old name it would be taken for that file's.
-    for suffix in ("-wal", "-shm", ""):
-        part = path.with_name(path.name + suffix)
-        if part.exists():
-            os.replace(part, aside.with_name(aside.name + suffix))
-    return aside
-
-
-def _damage_notice(error: DamagedError, aside: Path, rescued: Salvaged) -> Notice:
-    if rescued.messages or rescued.conversations:
-        chats = tr_count("{count} chat", "{count} chats", rescued.conversations)
-        messages = tr_count("{count} message", "{count} messages", rescued.messages)
-        outcome = tr("Rescued: {chats}, {messages}.", chats=chats, messages=messages)
-    else:
-        outcome = tr("Nothing in it could be read, so you start with an empty list.")
-    return Notice(
-        tr("The file with your chats was damaged and has been replaced."),
-        why=f"{error.why} {outcome}",
-        action=tr("The damaged file is kept as {path}. Copy it before trying other tools on it.", path=aside),
-    )

@@ -85,8 +85,8 @@ class Exchange:
 
 
 def to_millis(moment: datetime) -> int:
-    """Milliseconds since 1970 in UTC, as the database keeps times."""
-    return round(moment.timestamp() * 1000)
+    """Milliseconds since 1970 in UTC, as the database keeps times. (A clock that stands before has 1970.)"""
+    return max(0, round(moment.timestamp() * 1000))
 
 
 def from_millis(millis: int) -> datetime:
@@ -137,7 +137,9 @@ def dump_json(value: JsonObject | None) -> str | None:
 
 
 def _load(text: str | None) -> JsonObject | None:
-    if text is None:
+    """A stored JSON object; None where there is none, or damage has left something else."""
+    try:
+        value = None if text is None else json.loads(text)
+    except (ValueError, TypeError):
         return None
-    value: JsonObject = json.loads(text)
-    return value
+    return value if isinstance(value, dict) else None

@@ -7,15 +7,28 @@ stand alone, so one bad page costs its own rows and no others.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 from app.i18n import tr
+from app.storage.rows import MessageState, to_millis
+from engine.params import Role
 
 _RANGE = 512  # ids read at once from sound pages
 _MOST_IDS = 10_000_000  # a damaged counter may claim anything
+_LATEST = to_millis(datetime(9999, 12, 31, tzinfo=UTC))
+_TIMES = {"created", "updated", "finished", "deleted"}
+_OPTIONAL = {"finished", "deleted"}
+_DEFAULTS: dict[str, tuple[Sequence[object], object]] = {
+    "state": (tuple(MessageState), MessageState.INTERRUPTED),
+    "role": (get_args(Role), "assistant"),
+    "active": ((0, 1), 1),
+}
+_COUNTED = ("conversation", "message")
 
 
 @dataclass(frozen=True)
@@ -52,9 +65,6 @@ def salvage(damaged: Path, target: sqlite3.Connection) -> Salvaged:
     return Salvaged(*counts)
 
 
-_COUNTED = ("conversation", "message")
-
-
 def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
     try:
         theirs = {row[1] for row in source.execute(f"PRAGMA table_info({table})")}
@@ -68,10 +78,20 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) ->
     target.execute("PRAGMA defer_foreign_keys = ON")
     insert = f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})"
     for row in _readable_rows(source, table, names):
-        try:
-            target.execute(insert, row)
-        except sqlite3.IntegrityError:
-            continue  # a value that no version of this program wrote
+        values = [_mended(name, value) for name, value in zip(columns, row, strict=True)]
+        with suppress(sqlite3.IntegrityError):  # nothing but a damaged page holds such a row
+            target.execute(insert, values)
+
+
+def _mended(column: str, value: object) -> object:
+    """`value` as the tables take it: a message with a damaged time or state is still worth its text."""
+    if column in _TIMES:
+        sound = isinstance(value, int) and 0 <= value <= _LATEST
+        return value if sound or (value is None and column in _OPTIONAL) else 0
+    if column in _DEFAULTS:
+        allowed, default = _DEFAULTS[column]
+        return value if value in allowed else default
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _readable_rows(source: sqlite3.Connection, table: str, names: str) -> Iterator[tuple[object, ...]]:

@@ -14,41 +14,45 @@ from datetime import datetime
 from pathlib import Path
 
 from app.i18n import tr
+from app.storage.database import create_private
 from app.storage.errors import DamagedError, StorageError
 
 APPLICATION_ID = 0x46694368  # "FiCh" in the file's header: says whose database this is
 
+_TIME = "typeof({0}) = 'integer' AND {0} BETWEEN 0 AND 253402300799999"  # until the year 9999
+
 # Times are milliseconds since 1970 (UTC). `activity` orders the list by the last change without trusting the
 # clock. AUTOINCREMENT: an id is never used twice, so an undo cannot hit a newer chat. `parent` and `active`
-# keep every alternative answer; `run` names the running program that is writing a streaming row.
+# keep every alternative answer; `run` names the running program that is writing a streaming row. The CHECKs
+# let the test at each start find values that only a damaged page can hold.
 _VERSION_1 = (
-    """
+    f"""
     CREATE TABLE conversation (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
-        title TEXT NOT NULL,
-        model TEXT NOT NULL DEFAULT '',
-        system_prompt TEXT NOT NULL DEFAULT '',
-        created INTEGER NOT NULL,
-        updated INTEGER NOT NULL,
-        activity INTEGER NOT NULL,
-        deleted INTEGER
+        title TEXT NOT NULL CHECK (typeof(title) = 'text'),
+        model TEXT NOT NULL DEFAULT '' CHECK (typeof(model) = 'text'),
+        system_prompt TEXT NOT NULL DEFAULT '' CHECK (typeof(system_prompt) = 'text'),
+        created INTEGER NOT NULL CHECK ({_TIME.format("created")}),
+        updated INTEGER NOT NULL CHECK ({_TIME.format("updated")}),
+        activity INTEGER NOT NULL CHECK (typeof(activity) = 'integer'),
+        deleted INTEGER CHECK (deleted IS NULL OR {_TIME.format("deleted")})
     )
     """,
     "CREATE INDEX conversation_activity ON conversation (activity)",
-    """
+    f"""
     CREATE TABLE message (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         conversation_id INTEGER NOT NULL REFERENCES conversation (id) ON DELETE CASCADE,
         parent INTEGER REFERENCES message (id) ON DELETE SET NULL,
         active INTEGER NOT NULL DEFAULT 1 CHECK (active IN (0, 1)),
         role TEXT NOT NULL CHECK (role IN ('system', 'user', 'assistant')),
-        content TEXT NOT NULL,
+        content TEXT NOT NULL CHECK (typeof(content) = 'text'),
         state TEXT NOT NULL CHECK (state IN ('complete', 'streaming', 'interrupted', 'stopped', 'error')),
-        created INTEGER NOT NULL,
-        finished INTEGER,
-        model TEXT NOT NULL DEFAULT '',
-        reason TEXT NOT NULL DEFAULT '',
-        note TEXT NOT NULL DEFAULT '',
+        created INTEGER NOT NULL CHECK ({_TIME.format("created")}),
+        finished INTEGER CHECK (finished IS NULL OR {_TIME.format("finished")}),
+        model TEXT NOT NULL DEFAULT '' CHECK (typeof(model) = 'text'),
+        reason TEXT NOT NULL DEFAULT '' CHECK (typeof(reason) = 'text'),
+        note TEXT NOT NULL DEFAULT '' CHECK (typeof(note) = 'text'),
         params TEXT,
         stats TEXT,
         run TEXT
@@ -60,7 +64,7 @@ _VERSION_1 = (
     """
     CREATE TABLE draft (
         conversation_id INTEGER UNIQUE REFERENCES conversation (id) ON DELETE CASCADE,
-        content TEXT NOT NULL
+        content TEXT NOT NULL CHECK (typeof(content) = 'text')
     )
     """,
 )
@@ -127,6 +131,7 @@ def back_up(connection: sqlite3.Connection, path: Path, now: datetime) -> Path:
     target = path.with_name(f"{path.name}.v{version_of(connection)}-{now:%Y%m%d-%H%M%S}.backup")
     temporary = target.with_name(f"{target.name}.tmp")
     try:
+        create_private(temporary)
         with closing(sqlite3.connect(temporary)) as copy:
             connection.backup(copy)
         os.replace(temporary, target)
