@@ -75,7 +75,7 @@ HIDDEN_CARD = replace(
     WORKSTATION,
     gpu_state=GpuState.TORCH_WITHOUT_CUDA,
     gpu_message="There is a graphics card (NVIDIA GeForce RTX 4090), but the installed torch 2.13+cpu is "
-    "built without CUDA. All work runs on the CPU. To use the card, install torch with CUDA (see the README).",
+    "built without CUDA. All work runs on the CPU. To use the card, install torch with CUDA.",
 )
 
 

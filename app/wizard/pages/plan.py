@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import (
     QButtonGroup,
     QCheckBox,
@@ -70,6 +70,7 @@ class PlanPage(Page):
         self.basis = hint(parent=self.plan)
         for widget in (self.placement, self.needs, self.advice, self.force, self.basis):
             column.addWidget(widget)
+        column.setAlignment(self.force, Qt.AlignmentFlag.AlignLeft)  # so that only its words are clickable
         self.content.addStretch(1)
 
     def show_state(self, state: FlowState) -> None:
