@@ -28,11 +28,11 @@ class TextLabel(QLabel):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._fit_font()
 
-    def changeEvent(self, event: QEvent) -> None:
+    def event(self, event: QEvent) -> bool:
         """Follow the program's font."""
-        super().changeEvent(event)
         if event.type() is QEvent.Type.ApplicationFontChange:
             self._fit_font()
+        return super().event(event)
 
     def _fit_font(self) -> None:
         font = QGuiApplication.font()
