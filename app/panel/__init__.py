@@ -1,0 +1,1 @@
+"""The live panel: speed, where experts run, memory."""
