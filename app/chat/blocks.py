@@ -85,8 +85,9 @@ class BlockSplitter:
             if not self._fence.may_be_closed_by(self._partial):
                 lines.append(self._fence.dedent(self._partial.rstrip("\r")))
             return Block(BlockKind.CODE, "\n".join(lines), self._fence.language)
-        partial = self._partial
-        if set(partial.strip()) in ({"`"}, {"~"}):
+        partial = self._partial.rstrip("\r")
+        start = partial.strip()
+        if start.startswith(("```", "~~~")) or set(start) in ({"`"}, {"~"}):
             partial = ""  # perhaps the start of a fence: shown once it is known to be none
         text = "\n".join([*self._lines, partial])
         return Block(BlockKind.PROSE, text) if text.strip() else None
