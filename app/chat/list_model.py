@@ -1,0 +1,89 @@
+"""The chat list as a Qt model: the latest change first, titles editable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+
+from app.i18n import tr
+from app.storage import Summary
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class ChatListModel(QAbstractListModel):
+    """Rows of `Summary`. Renaming is asked for by `rename_requested`; the list changes when it is done."""
+
+    rename_requested = Signal(int, str)  # conversation id, new title
+
+    PREVIEW = Qt.ItemDataRole.UserRole
+    ID = Qt.ItemDataRole.UserRole + 1
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._chats: list[Summary] = []
+        self.answering: int | None = None  # the chat in which an answer is being written
+
+    @property
+    def ids(self) -> list[int]:
+        """The conversations' ids from top to bottom."""
+        return [chat.conversation.id for chat in self._chats]
+
+    def summary(self, row: int) -> Summary:
+        """The chat in a row."""
+        return self._chats[row]
+
+    def row_of(self, conversation_id: int | None) -> int:
+        """The row of a chat, -1 if it is not in the list."""
+        return self.ids.index(conversation_id) if conversation_id in self.ids else -1
+
+    def set_chats(self, chats: Sequence[Summary]) -> None:
+        """Show another list; where the chats and their order are the same, only texts change."""
+        if [chat.conversation.id for chat in chats] == self.ids:
+            changed = [row for row, chat in enumerate(chats) if chat != self._chats[row]]
+            self._chats = list(chats)
+            for row in changed:
+                self.dataChanged.emit(self.index(row), self.index(row))
+            return
+        self.beginResetModel()
+        self._chats = list(chats)
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's signature
+        """The number of chats."""
+        return 0 if parent.isValid() else len(self._chats)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Title, preview, tool tip and what a screen reader says."""
+        if not index.isValid():
+            return None
+        chat = self._chats[index.row()]
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
+            return chat.conversation.title
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return chat.conversation.title
+        if role == Qt.ItemDataRole.AccessibleDescriptionRole:
+            if chat.conversation.id == self.answering:
+                return tr("An answer is being written. {preview}", preview=chat.preview)
+            return chat.preview
+        if role == self.PREVIEW:
+            return chat.preview
+        if role == self.ID:
+            return chat.conversation.id
+        return None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        """Every chat can be renamed in place."""
+        return super().flags(index) | Qt.ItemFlag.ItemIsEditable
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        """Ask for a new title; an empty one leaves the old."""
+        title = str(value).strip()
+        if role != Qt.ItemDataRole.EditRole or not title or not index.isValid():
+            return False
+        chat = self._chats[index.row()].conversation
+        if title != chat.title:
+            self.rename_requested.emit(chat.id, title)
+        return True
