@@ -47,7 +47,7 @@ class UserMessage(MessageView):
         self._text = PlainArea(row.content)
         self._bubble = QFrame()
         mark(self._bubble, bubble=True)
-        inner = QVBoxLayout(self._bubble)
+        inner = self._inner = QVBoxLayout(self._bubble)
         inner.setContentsMargins(14, 9, 14, 9)
         inner.addWidget(self._text)
         copy = CopyButton(self.content, tr("Copy message"))
@@ -60,7 +60,7 @@ class UserMessage(MessageView):
 
     def fit(self, width: int) -> None:
         """Be as wide as the text needs, within a column of `width` pixels."""
-        margins = self._bubble.layout().contentsMargins()
+        margins = self._inner.contentsMargins()
         around = margins.left() + margins.right()
         widest = int(width * BUBBLE_SHARE) - around
         document = self._text.document()

@@ -44,13 +44,13 @@ class ConversationView(QScrollArea):
         self._earlier.hide()
         self._messages.addWidget(self._earlier, 0, Qt.AlignmentFlag.AlignHCenter)
         self._messages.addStretch(1)
-        content = QWidget()
-        row = QHBoxLayout(content)
+        self._content = QWidget()
+        row = QHBoxLayout(self._content)
         row.setContentsMargins(20, 0, 20, 0)
         row.addStretch(1)
         row.addWidget(self._column, 1000)
         row.addStretch(1)
-        self.setWidget(content)
+        self.setWidget(self._content)
         self._new_text = QToolButton(self)
         mark(self._new_text, pill=True)
         self._new_text.setText(tr("New text"))
@@ -165,8 +165,7 @@ class ConversationView(QScrollArea):
         for index, row in enumerate(self._rows[max(0, last - PAGE) : last]):
             self._insert(row, index)
         self._after_change()
-        self.widget().layout().activate()
-        self.widget().adjustSize()
+        self._content.adjustSize()
         bar.setValue(bar.maximum() - from_end)
 
     def _after_change(self) -> None:
