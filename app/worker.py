@@ -64,7 +64,7 @@ class EngineWorker(QObject):
         self._flush_timer = QTimer(self)
         self._flush_timer.setSingleShot(True)
         self._flush_timer.setTimerType(Qt.TimerType.PreciseTimer)
-        self._flush_timer.timeout.connect(self._flush)
+        self._flush_timer.timeout.connect(self.flush)
         self._thread = QThread()
         self._thread.setObjectName("engine")
         self._runner = JobRunner()
@@ -123,6 +123,23 @@ class EngineWorker(QObject):
         """Stop what runs and drop what waits: `cancelled` reports each, or `finished` a begun answer."""
         for job in list(self._jobs):
             job.token.cancel()
+
+    @Slot()
+    def flush(self) -> None:
+        """Deliver now what the engine has said and the window has not heard yet."""
+        self._flush_timer.stop()
+        self._since_flush.restart()
+        for content in self._outbox.take():
+            if content.progress is not None:
+                self.progress.emit(content.progress)
+            if content.request_id is None:
+                continue
+            if content.prompt is not None:
+                self.prompt_progress.emit(content.request_id, content.prompt)
+            if content.text:
+                self.text.emit(content.request_id, "".join(content.text))
+            if content.stats is not None:
+                self.stats.emit(content.request_id, content.stats)
 
     def shutdown(self, timeout_ms: int = 1000) -> bool:
         """Stop everything and end the thread; False if an operation did not give way within the time.
@@ -207,12 +224,12 @@ class EngineWorker(QObject):
 
     @Slot(object)
     def _on_report(self, emit: Callable[[], None]) -> None:
-        self._flush()  # an operation's result never overtakes its text and figures
+        self.flush()  # an operation's result never overtakes its text and figures
         emit()
 
     @Slot(object, object)
     def _on_ended(self, job: Job, error: EngineError | None) -> None:
-        self._flush()
+        self.flush()
         self._jobs.remove(job)
         if isinstance(error, Cancelled):
             self.cancelled.emit(job.operation)
@@ -225,22 +242,6 @@ class EngineWorker(QObject):
     def _on_woken(self) -> None:
         since = self._since_flush.elapsed() if self._since_flush.isValid() else FLUSH_INTERVAL_MS
         self._flush_timer.start(max(0, FLUSH_INTERVAL_MS - since))
-
-    @Slot()
-    def _flush(self) -> None:
-        self._flush_timer.stop()
-        self._since_flush.restart()
-        for content in self._outbox.take():
-            if content.progress is not None:
-                self.progress.emit(content.progress)
-            if content.request_id is None:
-                continue
-            if content.prompt is not None:
-                self.prompt_progress.emit(content.request_id, content.prompt)
-            if content.text:
-                self.text.emit(content.request_id, "".join(content.text))
-            if content.stats is not None:
-                self.stats.emit(content.request_id, content.stats)
 
 
 _ABANDONED: list[QThread] = []

@@ -24,7 +24,7 @@ class ChatListModel(QAbstractListModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._chats: list[Summary] = []
-        self.answering: int | None = None  # the chat in which an answer is being written
+        self._answering: int | None = None  # the chat in which an answer is being written
 
     @property
     def ids(self) -> list[int]:
@@ -51,6 +51,12 @@ class ChatListModel(QAbstractListModel):
         self._chats = list(chats)
         self.endResetModel()
 
+    def set_answering(self, conversation_id: int | None) -> None:
+        """Mark the chat in which an answer is being written."""
+        before, self._answering = self._answering, conversation_id
+        for row in {self.row_of(before), self.row_of(conversation_id)} - {-1}:
+            self.dataChanged.emit(self.index(row), self.index(row))
+
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's signature
         """The number of chats."""
         return 0 if parent.isValid() else len(self._chats)
@@ -65,11 +71,11 @@ class ChatListModel(QAbstractListModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return chat.conversation.title
         if role == Qt.ItemDataRole.AccessibleDescriptionRole:
-            if chat.conversation.id == self.answering:
+            if chat.conversation.id == self._answering:
                 return tr("An answer is being written. {preview}", preview=chat.preview)
             return chat.preview
         if role == self.PREVIEW:
-            return chat.preview
+            return tr("Answering…") if chat.conversation.id == self._answering else chat.preview
         if role == self.ID:
             return chat.conversation.id
         return None

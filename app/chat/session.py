@@ -48,6 +48,7 @@ class ChatSession(QObject):
     """One conversation on the screen and at most one answer under way, perhaps in another conversation."""
 
     opened = Signal(object, object)  # Conversation (None: a chat that is not begun), its messages
+    begun = Signal(object)  # Conversation: the chat that is shown was saved with its first message
     renamed = Signal(object)  # Conversation shown, with its new title
     message_added = Signal(object)  # MessageRow at the end
     message_removed = Signal()  # the last one, before it is answered anew
@@ -167,6 +168,13 @@ class ChatSession(QObject):
         if self._answer is not None:
             self._worker.cancel()
 
+    def end_now(self) -> None:
+        """Save the answer under way as stopped, without waiting for the engine: the program closes."""
+        if self._answer is not None:
+            self._worker.flush()
+        if self._answer is not None:
+            self._end(MessageState.STOPPED, reason=FinishReason.CANCELLED)
+
     def rename(self, conversation_id: int, title: str) -> None:
         """Give a chat another title."""
         self._storage.run(ChatStore.rename, conversation_id, title).then(self._on_renamed)
@@ -186,7 +194,7 @@ class ChatSession(QObject):
         begun_here = self._conversation is None and self._wanted is None
         if begun_here:
             self._conversation, self._wanted = conversation, conversation.id
-            self.opened.emit(conversation, [])
+            self.begun.emit(conversation)
         if self._wanted == conversation.id:
             if is_new:
                 self._append(exchange.history[-1])

@@ -1,0 +1,68 @@
+"""What an empty chat shows: a greeting, what the model is good for, and things to try."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.i18n import tr, tr_noop
+from app.theme import application_icon, heading, mark
+from engine.status import EngineStatus
+
+SUGGESTIONS = (
+    tr_noop("What is the capital of France?"),
+    tr_noop("Explain in two sentences what a computer does."),
+    tr_noop("Write a short poem about autumn."),
+)
+_ICON = 72
+
+
+class Welcome(QWidget):
+    """Centred in the place of the conversation."""
+
+    suggested = Signal(str)  # a text for the composer
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        icon = QLabel()
+        icon.setPixmap(application_icon().pixmap(QSize(_ICON, _ICON), self.devicePixelRatio()))
+        icon.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        title = heading(QLabel(tr("What shall we talk about?")), 1.6)
+        title.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        title.setWordWrap(True)
+        self.note = QLabel()
+        self.note.setWordWrap(True)
+        self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        mark(self.note, muted=True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(32, 24, 32, 24)
+        column.setSpacing(12)
+        column.addStretch(2)
+        column.addWidget(icon)
+        column.addWidget(title)
+        column.addWidget(self.note)
+        column.addSpacing(12)
+        self.buttons = [QPushButton(tr(text)) for text in SUGGESTIONS]
+        for button in self.buttons:
+            button.setToolTip(tr("Put this into the message field"))
+            button.clicked.connect(partial(self._suggest, button.text()))
+            column.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addStretch(3)
+
+    def _suggest(self, text: str) -> None:
+        self.suggested.emit(text)
+
+    def show_model(self, status: EngineStatus | None) -> None:
+        """Say what to expect of the loaded model."""
+        if status is None:
+            text = tr("Everything runs on this computer. Nothing you write leaves it.")
+        elif status.is_starter:
+            text = tr(
+                "The starter model is for trying things out: it is small, so its answers are simple "
+                "and often wrong. Nothing you write leaves this computer."
+            )
+        else:
+            text = tr("{model} runs on this computer. Nothing you write leaves it.", model=status.model_name)
+        self.note.setText(text)

@@ -1,0 +1,309 @@
+"""The main window: side bar, conversation, live panel, menus, status line."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+from PySide6.QtCore import QByteArray, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QDesktopServices, QKeySequence, QShortcut
+from PySide6.QtWidgets import QLabel, QMainWindow, QSplitter, QWidget
+
+from app.chat.chats import ChatsController
+from app.chat.elided import ElidedText
+from app.chat.list_model import ChatListModel
+from app.chat.list_view import SideBar
+from app.chat.notices import MessageNotice, describe
+from app.chat.page import ChatPage
+from app.chat.session import ChatSession
+from app.dialogs import show_error
+from app.exporting import ExportFlow
+from app.i18n import tr
+from app.menus import AboutDialog, Command, Menus, ShortcutsDialog
+from app.model_control import ModelControl, where_it_runs
+from app.panel.panel import LivePanel
+from app.paths import ensure_dir, log_path
+from app.settings import SettingsStore, registry
+from app.storage import Conversation, Notice
+from app.storage.opening import Opened
+from app.storage.thread import StorageThread
+from app.theme import application_icon, mark, theme
+from app.worker import EngineWorker
+from engine.errors import EngineError
+from engine.events import GenerationStats
+from engine.status import EngineStatus
+
+_WIDTHS = (270, 760, 320)  # of side bar, conversation and panel at first start
+
+
+class MainWindow(QMainWindow):
+    """Everything the user sees outside of dialogs. Takes its parts; starts nothing before `begin`."""
+
+    setup_requested = Signal()  # open the wizard, for a first start or another model
+    settings_requested = Signal()
+    closing = Signal()
+
+    def __init__(
+        self,
+        storage: StorageThread,
+        worker: EngineWorker,
+        settings: SettingsStore,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._storage, self._worker, self._settings = storage, worker, settings
+        self.setWindowIcon(application_icon())
+        self.session = ChatSession(storage, worker, settings, self)
+        self.sidebar = SideBar(ChatListModel(self))
+        self.page = ChatPage(self.session, storage)
+        self.panel = LivePanel()
+        self.chats = ChatsController(self.sidebar, self.session, storage, self)
+        self.model = ModelControl(worker, settings, self.page.strip, self)
+        self.export = ExportFlow(self, storage)
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.splitter.setHandleWidth(1)
+        self.splitter.setChildrenCollapsible(False)
+        for part in (self.sidebar, self.page, self.panel):
+            self.splitter.addWidget(part)
+        self.splitter.setStretchFactor(1, 1)
+        self.sidebar.setMinimumWidth(180)
+        self.page.setMinimumWidth(360)
+        self.panel.setMinimumWidth(250)
+        self.setCentralWidget(self.splitter)
+        self._status_text = ElidedText()
+        self._speed_text = QLabel()
+        for label in (self._status_text, self._speed_text):
+            mark(label, muted=True)
+        self.statusBar().setSizeGripEnabled(False)
+        self.statusBar().addWidget(self._status_text, 1)
+        self.statusBar().addPermanentWidget(self._speed_text)
+        self.menus = Menus(self)
+        self._add_menus()
+        self._connect()
+        self._restore_geometry()
+        self._show_title(None)
+        self._show_status(None)
+
+    def begin(self) -> None:
+        """Open the chats, and load the model or open the wizard; called when the window is on the screen."""
+        self._storage.start()
+        self.chats.refresh()
+        self.page.focus_composer()
+        for problem in self._settings.problems:
+            self.show_error(problem)
+        if self._settings.get(registry.WIZARD_COMPLETED) and self.model.saved_model is not None:
+            self.model.load_saved()
+        else:
+            self.setup_requested.emit()
+
+    @Slot(object)
+    def show_error(self, error: EngineError) -> None:
+        """Show an error that belongs to no message."""
+        show_error(self, error)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Stop what runs, save what is there, and close."""
+        self.session.end_now()
+        self._save_geometry()
+        self.closing.emit()
+        self._worker.shutdown()
+        self._storage.close()
+        super().closeEvent(event)
+
+    def toggle_panel(self) -> None:
+        """Show or hide the live panel, now and at the next start."""
+        self._set(registry.PANEL_VISIBLE, not self._settings.get(registry.PANEL_VISIBLE))
+
+    def toggle_sidebar(self) -> None:
+        """Show or hide the list of chats."""
+        self.sidebar.setVisible(self.sidebar.isHidden())
+
+    def _connect(self) -> None:
+        session, storage = self.session, self._storage
+        session.opened.connect(lambda chat, _rows: self._show_title(chat))
+        session.begun.connect(self._show_title)
+        session.renamed.connect(self._show_title)
+        session.failed.connect(self.show_error)
+        session.stats.connect(self._show_stats)
+        session.busy_changed.connect(self._on_busy)
+        storage.failed.connect(self.show_error)
+        storage.opened.connect(self._on_opened)
+        self.model.status_changed.connect(self._show_status)
+        self.model.choose_requested.connect(self.setup_requested)
+        self.page.export_requested.connect(self._export)
+        self.page.sidebar_toggled.connect(self.toggle_sidebar)
+        self.page.panel_toggled.connect(self.toggle_panel)
+        self.sidebar.new_chat.connect(self.page.focus_composer)
+        stop = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
+        stop.activated.connect(session.stop)
+        unsubscribe = self._settings.subscribe(self._on_setting)
+        self.destroyed.connect(unsubscribe)
+        self._apply_settings()
+
+    def _add_menus(self) -> None:
+        session = self.session
+        self.menus.add(
+            tr("&Chat"),
+            [
+                Command("new", tr("&New chat"), "Ctrl+N", self._new_chat),
+                Command("rename", tr("&Rename chat"), "", self._rename),
+                Command("delete", tr("&Delete chat"), "", self._delete),
+                None,
+                Command("regenerate", tr("Re&generate the answer"), "Ctrl+R", session.regenerate),
+                Command("stop", tr("&Stop the answer"), "", session.stop),
+                None,
+                Command("export", tr("&Export chat…"), "Ctrl+E", self._export),
+                None,
+                Command("model", tr("Change &model…"), "Ctrl+M", self.setup_requested.emit),
+                Command("quit", tr("&Quit"), "Ctrl+Q", self.close),
+            ],
+        )
+        self.menus.add(
+            tr("&Edit"),
+            [
+                Command("find", tr("&Search chats"), "Ctrl+F", self._find),
+                Command("compose", tr("Go to the &message field"), "Ctrl+L", self.page.focus_composer),
+                None,
+                Command("settings", tr("Se&ttings…"), "Ctrl+,", self.settings_requested.emit),
+            ],
+        )
+        self.menus.add(
+            tr("&View"),
+            [
+                Command("sidebar", tr("&List of chats"), "F9", self.toggle_sidebar),
+                Command("panel", tr("Live &panel"), "F10", self.toggle_panel, checkable=True),
+                None,
+                Command("theme_system", tr("Colours as the &desktop"), "", lambda: self._theme("system")),
+                Command("theme_light", tr("&Light colours"), "", lambda: self._theme("light")),
+                Command("theme_dark", tr("D&ark colours"), "", lambda: self._theme("dark")),
+            ],
+        )
+        self.menus.add(
+            tr("&Help"),
+            [
+                Command("shortcuts", tr("&Keyboard shortcuts"), "F1", self._shortcuts),
+                Command("log", tr("Open the &log folder"), "", open_log_folder),
+                Command("about", tr("&About Fiddler Chat"), "", self._about),
+            ],
+        )
+
+    def _new_chat(self) -> None:
+        self.session.new_chat()
+        self.page.focus_composer()
+
+    def _rename(self) -> None:
+        if self.session.conversation is not None:
+            self.sidebar.show()
+            self.sidebar.select(self.session.conversation.id)
+            self.sidebar.list.rename_current()
+
+    def _delete(self) -> None:
+        if self.session.conversation is not None:
+            self.sidebar.show()
+            self.chats.delete(self.session.conversation.id)
+
+    def _export(self) -> None:
+        if self.session.conversation is not None:
+            self.export.ask(self.session.conversation)
+
+    def _find(self) -> None:
+        self.sidebar.show()
+        self.sidebar.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.sidebar.search.selectAll()
+
+    def _shortcuts(self) -> None:
+        dialog = ShortcutsDialog(list(self.menus.actions.values()), self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+    def _about(self) -> None:
+        dialog = AboutDialog(program_version(), self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+    def _theme(self, name: str) -> None:
+        self._set(registry.THEME, name)
+
+    @Slot(object)
+    def _on_opened(self, opened: Opened) -> None:
+        for notice in opened.notices:
+            self._show_notice(notice)
+
+    def _show_notice(self, notice: Notice) -> None:
+        text = " ".join(part for part in (notice.what, notice.why, notice.action) if part)
+        self.page.notice.show_notice(MessageNotice("warning", text))
+
+    @Slot(object)
+    def _show_title(self, conversation: Conversation | None) -> None:
+        name = tr("Fiddler Chat")
+        self.setWindowTitle(f"{conversation.title} – {name}" if conversation else name)
+        for action in ("rename", "delete", "export"):
+            self.menus.actions[action].setEnabled(conversation is not None)
+        self._on_busy(self.session.busy)
+
+    @Slot(bool)
+    def _on_busy(self, busy: bool) -> None:
+        self.menus.actions["stop"].setEnabled(busy)
+        can = not busy and self.session.conversation is not None and self.session.model is not None
+        self.menus.actions["regenerate"].setEnabled(can)
+
+    @Slot(object)
+    def _show_status(self, status: EngineStatus | None) -> None:
+        self.page.show_model(status)
+        self.panel.show_status(status)
+        self._status_text.setText(where_it_runs(status) if status else tr("No model is loaded"))
+        if status is not None and status.notes:
+            self._status_text.setToolTip("\n".join(status.notes))
+        self._on_busy(self.session.busy)
+
+    @Slot(object)
+    def _show_stats(self, stats: GenerationStats) -> None:
+        self.panel.show_stats(stats)
+        self._speed_text.setText(describe(stats))
+
+    def _on_setting(self, key: str, _value: object) -> None:
+        if key.startswith(("appearance.", "chat.", "panel.")):
+            self._apply_settings()
+
+    def _apply_settings(self) -> None:
+        get = self._settings.get
+        theme().apply(get(registry.THEME), get(registry.FONT_SIZE))
+        self.page.apply_width()
+        self.page.composer.set_send_on_enter(get(registry.SEND_ON_ENTER))
+        self.panel.setVisible(get(registry.PANEL_VISIBLE))
+        self.menus.actions["panel"].setChecked(get(registry.PANEL_VISIBLE))
+
+    def _set(self, option: registry.Option[bool] | registry.Option[str], value: bool | str) -> None:
+        try:
+            self._settings.set(option.key, value)
+        except EngineError as error:
+            self.show_error(error)
+
+    def _save_geometry(self) -> None:
+        def encode(data: QByteArray) -> str:
+            return bytes(data.toBase64().data()).decode("ascii")
+
+        self._set(registry.WINDOW_GEOMETRY, encode(self.saveGeometry()))
+        self._set(registry.WINDOW_STATE, encode(self.splitter.saveState()))
+
+    def _restore_geometry(self) -> None:
+        def decode(text: str) -> QByteArray:
+            return QByteArray.fromBase64(text.encode("ascii"))
+
+        geometry = self._settings.get(registry.WINDOW_GEOMETRY)
+        if not geometry or not self.restoreGeometry(decode(geometry)):
+            self.resize(1280, 820)
+        if not self.splitter.restoreState(decode(self._settings.get(registry.WINDOW_STATE))):
+            self.splitter.setSizes(list(_WIDTHS))
+
+
+def open_log_folder() -> None:
+    """Show the folder with the program's log in the file manager."""
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(ensure_dir(log_path().parent))))
+
+
+def program_version() -> str:
+    """The installed version; a checkout that was not installed has none."""
+    try:
+        return version("fiddler-chat")
+    except PackageNotFoundError:
+        return tr("from source")
