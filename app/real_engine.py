@@ -6,7 +6,47 @@ window is on the screen.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
 
-if TYPE_CHECKING:
-    pass
+from app.engine_factory import LoadedEngine
+from engine.options import LoadOptions
+from engine.progress import CancelToken, ProgressCallback
+
+
+class RealEngine:
+    """Implements `EngineFactory`."""
+
+    def load(
+        self, path: Path, options: LoadOptions, progress: ProgressCallback, cancel: CancelToken
+    ) -> LoadedEngine:
+        """Load a model with the calibration that was saved for it on this machine."""
+        from engine.runtime import Engine
+
+        return Engine.load(path, options, progress=progress, cancel=cancel)
+
+    def calibrate(
+        self,
+        engine: LoadedEngine,
+        progress: ProgressCallback,
+        cancel: CancelToken,
+        on_probe: Callable[[Any], None],
+    ) -> Any:
+        """Measure with a loaded model; the profile is saved and used at the next load."""
+        from engine.calibration.run import calibrate
+        from engine.runtime import Engine
+
+        return calibrate(cast(Engine, engine), progress=progress, cancel=cancel, on_probe=on_probe)
+
+    def prepare_starter(self, progress: ProgressCallback, cancel: CancelToken) -> Path:
+        """Make the starter model if needed."""
+        from engine import starter
+
+        return starter.ensure(progress, cancel)
+
+    def download(self, repo_id: str, folder: Path, progress: ProgressCallback, cancel: CancelToken) -> Path:
+        """Download from the Hugging Face hub; files that are complete are not fetched again."""
+        from engine.hub import download_model
+
+        return download_model(repo_id, folder, progress=progress, cancel=cancel)

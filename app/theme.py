@@ -129,6 +129,8 @@ def mark(widget: QWidget, **properties: object) -> None:
     """Set dynamic properties that the style sheet reads, and have the style look again."""
     for name, value in properties.items():
         widget.setProperty(name, value)
+    if not widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
+        return  # the style has not looked yet; polishing twice would also lose the widget's own font
     widget.style().unpolish(widget)
     widget.style().polish(widget)
 

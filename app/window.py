@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from PySide6.QtCore import QByteArray, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDesktopServices, QKeySequence, QShortcut
@@ -22,7 +23,8 @@ from app.menus import AboutDialog, Command, Menus, ShortcutsDialog
 from app.model_control import ModelControl, where_it_runs
 from app.panel.panel import LivePanel
 from app.paths import ensure_dir, log_path
-from app.settings import SettingsStore, registry
+from app.settings import Option, SettingsStore, registry
+from app.settings.option import Value
 from app.storage import Conversation, Notice
 from app.storage.opening import Opened
 from app.storage.thread import StorageThread
@@ -74,6 +76,7 @@ class MainWindow(QMainWindow):
         for label in (self._status_text, self._speed_text):
             mark(label, muted=True)
         self.statusBar().setSizeGripEnabled(False)
+        self.statusBar().setContentsMargins(12, 2, 12, 2)
         self.statusBar().addWidget(self._status_text, 1)
         self.statusBar().addPermanentWidget(self._speed_text)
         self.menus = Menus(self)
@@ -272,9 +275,9 @@ class MainWindow(QMainWindow):
         self.panel.setVisible(get(registry.PANEL_VISIBLE))
         self.menus.actions["panel"].setChecked(get(registry.PANEL_VISIBLE))
 
-    def _set(self, option: registry.Option[bool] | registry.Option[str], value: bool | str) -> None:
+    def _set(self, option: Option[Any], value: Value) -> None:
         try:
-            self._settings.set(option.key, value)
+            self._settings.update({option.key: value})
         except EngineError as error:
             self.show_error(error)
 

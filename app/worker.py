@@ -58,6 +58,7 @@ class EngineWorker(QObject):
         super().__init__(parent)
         self._factory = factory
         self._engine: LoadedEngine | None = None  # touched by the worker's thread alone
+        self._closing = False
         self._jobs: list[Job] = []  # running or waiting; touched by the GUI thread alone
         self._outbox = Outbox(self._woken.emit)
         self._since_flush = QElapsedTimer()
@@ -144,8 +145,12 @@ class EngineWorker(QObject):
     def shutdown(self, timeout_ms: int = 1000) -> bool:
         """Stop everything and end the thread; False if an operation did not give way within the time.
 
-        The thread is then left alone: the caller ends the process without waiting for it.
+        The thread is then left alone: the caller ends the process without waiting for it. A second call only
+        waits again.
         """
+        if self._closing:
+            return self._thread.wait(timeout_ms)
+        self._closing = True
         self.cancel()
         self._submit("close_model", tr("Closing the model"), lambda _: self._close_engine())
         self._flush_timer.stop()

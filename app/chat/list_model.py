@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 from app.i18n import tr
 from app.storage import Summary
 
+_MARKS = re.compile(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")  # Markdown's, which say nothing in a preview
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -57,7 +59,8 @@ class ChatListModel(QAbstractListModel):
         for row in {self.row_of(before), self.row_of(conversation_id)} - {-1}:
             self.dataChanged.emit(self.index(row), self.index(row))
 
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's signature
+    def rowCount(self, parent: _MARKS = re.compile(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")  # Markdown's, which say nothing in a preview
+Index = QModelIndex()) -> int:  # noqa: B008 - Qt's signature
         """The number of chats."""
         return 0 if parent.isValid() else len(self._chats)
 
@@ -75,7 +78,9 @@ class ChatListModel(QAbstractListModel):
                 return tr("An answer is being written. {preview}", preview=chat.preview)
             return chat.preview
         if role == self.PREVIEW:
-            return tr("Answering…") if chat.conversation.id == self._answering else chat.preview
+            if chat.conversation.id == self._answering:
+                return tr("Answering…")
+            return _MARKS.sub("", chat.preview)
         if role == self.ID:
             return chat.conversation.id
         return None

@@ -120,6 +120,7 @@ def _style_table(table: QTextTable, colors: Colors) -> None:
             block = table.cellAt(row, column).firstCursorPosition().block()
             cell_layout = block.blockFormat()
             cell_layout.setBottomMargin(0)
+            cell_layout.setLineHeight(0, QTextBlockFormat.LineHeightTypes.SingleHeight.value)
             QTextCursor(block).setBlockFormat(cell_layout)
 
 

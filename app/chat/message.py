@@ -48,7 +48,7 @@ class UserMessage(MessageView):
         self._bubble = QFrame()
         mark(self._bubble, bubble=True)
         inner = self._inner = QVBoxLayout(self._bubble)
-        inner.setContentsMargins(14, 9, 14, 9)
+        inner.setContentsMargins(14, 8, 14, 5)  # lines have their air above the letters
         inner.addWidget(self._text)
         copy = CopyButton(self.content, tr("Copy message"))
         line = QHBoxLayout()
@@ -92,7 +92,7 @@ class AssistantMessage(MessageView):
         mark(self._figures, muted=True)
         self._figures.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         footer = QHBoxLayout()
-        footer.setContentsMargins(0, 0, 0, 0)
+        footer.setContentsMargins(-6, 0, 0, 0)  # the icons, not their buttons, line up with the text
         footer.setSpacing(2)
         footer.addWidget(self._copy)
         footer.addWidget(self._redo)

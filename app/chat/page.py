@@ -13,7 +13,7 @@ from app.chat.model_strip import ModelStrip
 from app.chat.notice_bar import NoticeBar
 from app.chat.notices import Action
 from app.chat.session import ChatSession
-from app.chat.view import COLUMN_CHARACTERS, ConversationView
+from app.chat.view import COLUMN_CHARACTERS, SIDE, ConversationView
 from app.chat.welcome import Welcome
 from app.i18n import tr
 from app.storage import ChatStore, Conversation, MessageRow
@@ -44,7 +44,7 @@ class ChatPage(QWidget):
         self.composer = Composer()
         self.notice = NoticeBar(dismissable=True)  # about the saved chats as a whole
         notices = QHBoxLayout()
-        notices.setContentsMargins(20, 0, 20, 0)
+        notices.setContentsMargins(SIDE, 0, SIDE, 0)
         notices.addWidget(self.notice)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -94,7 +94,7 @@ class ChatPage(QWidget):
         inner.addWidget(self.composer)
         self._bottom_column = column
         row = QHBoxLayout()
-        row.setContentsMargins(20, 0, 20, 0)
+        row.setContentsMargins(SIDE, 0, SIDE, 0)
         row.addStretch(1)
         row.addWidget(column, 1000)
         row.addStretch(1)
@@ -103,8 +103,7 @@ class ChatPage(QWidget):
 
     def apply_width(self) -> None:
         """Give view and composer the same width, from the font."""
-        extra = 24  # the composer stands out a little from the text column
-        self._bottom_column.setMaximumWidth(self.fontMetrics().averageCharWidth() * COLUMN_CHARACTERS + extra)
+        self._bottom_column.setMaximumWidth(self.fontMetrics().averageCharWidth() * COLUMN_CHARACTERS)
         self.view.apply_width()
 
     def _connect(self) -> None:

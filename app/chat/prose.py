@@ -6,7 +6,14 @@ import math
 from typing import Any
 
 from PySide6.QtCore import QSize, QSizeF, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QResizeEvent, QTextCursor, QTextOption, QWheelEvent
+from PySide6.QtGui import (
+    QDesktopServices,
+    QResizeEvent,
+    QTextBlockFormat,
+    QTextCursor,
+    QTextOption,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 
 from app.chat.markdown import plain_format, to_fragment
@@ -124,11 +131,30 @@ class ProseArea(TextArea):
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         cursor.removeSelectedText()
         fragment = to_fragment(source, self.font(), theme().colors)
-        if self._tail_start > 0:
-            layout, characters = plain_format(self.font(), theme().colors)
+        layout, characters = plain_format(self.font(), theme().colors)
+        if cursor.block().length() > 1:
             cursor.insertBlock(layout, characters)
+        else:
+            cursor.setBlockFormat(layout)  # it may still be that of a list's entry
+        separator = cursor.position()
         cursor.insertFragment(fragment)
+        if self._tail_start > 0:
+            self._remove_gap(separator)
         cursor.endEditBlock()
+
+    def _remove_gap(self, position: int) -> None:
+        """Lists and tables leave the block they are inserted into empty, before themselves."""
+        block = self.document().findBlock(position)
+        if block.length() > 1 or not block.next().isValid():
+            return
+        cursor = QTextCursor(block)
+        if block.next().textList() is not None:
+            cursor.deleteChar()
+        else:
+            layout = block.blockFormat()
+            layout.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+            layout.setBottomMargin(0)
+            cursor.setBlockFormat(layout)
 
 
 class PlainArea(TextArea):

@@ -16,6 +16,7 @@ from engine.events import PromptProgress
 
 COLUMN_CHARACTERS = 96  # width of the text column, in average characters
 PAGE = 40  # messages that are laid out at once; earlier ones on request
+SIDE = 24  # pixels to the left and right of the column, at least
 _NEAR_END = 24  # pixels: closer to the end than this counts as being at the end
 
 
@@ -45,8 +46,8 @@ class ConversationView(QScrollArea):
         self._messages.addWidget(self._earlier, 0, Qt.AlignmentFlag.AlignHCenter)
         self._messages.addStretch(1)
         self._content = QWidget()
-        row = QHBoxLayout(self._content)
-        row.setContentsMargins(20, 0, 20, 0)
+        row = self._row = QHBoxLayout(self._content)
+        row.setContentsMargins(SIDE, 0, SIDE, 0)
         row.addStretch(1)
         row.addWidget(self._column, 1000)
         row.addStretch(1)
@@ -195,5 +196,8 @@ class ConversationView(QScrollArea):
             self._new_text.hide()
 
     def _on_range_changed(self, _minimum: int, maximum: int) -> None:
+        # The column keeps its place, in line with the composer, when the scroll bar comes or goes.
+        bar_width = self.verticalScrollBar().sizeHint().width() if maximum > 0 else 0
+        self._row.setContentsMargins(SIDE, 0, max(0, SIDE - bar_width), 0)
         if self._following:
             self.verticalScrollBar().setValue(maximum)

@@ -92,13 +92,13 @@ class ExpertMap(QWidget):
         for layer, expert in np.ndindex(grid.layers, grid.experts):
             rect = self.cell_rect(layer, expert)
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(_blend(colors.track, colors.text, 0.85 * float(heat[layer, expert])))
+            painter.setBrush(_blend(colors.track, colors.accent, float(heat[layer, expert])))
             painter.drawRoundedRect(rect, 2, 2)
             if grid.residency[layer, expert]:
                 self._mark_resident(painter, rect)
         if self.hasFocus() and grid.layers:
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(colors.accent, 2))
+            painter.setPen(QPen(colors.link, 2))
             painter.drawRoundedRect(self.cell_rect(*self._cursor).adjusted(-1, -1, 1, 1), 3, 3)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -157,11 +157,11 @@ class ExpertMap(QWidget):
     def _mark_resident(painter: QPainter, rect: QRectF) -> None:
         colors = theme().colors
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(colors.accent, 1.6))
+        painter.setPen(QPen(colors.text, 1.6))
         painter.drawRoundedRect(rect.adjusted(0.8, 0.8, -0.8, -0.8), 2, 2)
         if rect.height() >= 8:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colors.accent)
+            painter.setBrush(colors.text)
             painter.drawEllipse(rect.center(), 1.8, 1.8)
 
 

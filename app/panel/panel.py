@@ -38,12 +38,13 @@ class LivePanel(QScrollArea):
         self.rows: dict[str, QLabel] = {}
         self.shares = ShareBar()
         self.map = ExpertMap()
-        self.cell = _wrapped()
-        self.legend = _wrapped()
+        self.caption = _wrapped()  # about the map, or about the cell that the reader is on
         self.ram = Meter(tr("Main memory (RAM)"))
         self.vram = Meter(tr("Graphics memory (VRAM)"))
         self.context = Meter(tr("Context"))
-        self.map.described.connect(self._show_cell)
+        self.caption.setMinimumHeight(self.caption.fontMetrics().lineSpacing() * 3)
+        self.caption.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.map.described.connect(self._show_caption)
         self._timer = QTimer(self)
         self._timer.setInterval(MEMORY_MS)
         self._timer.timeout.connect(self._show_memory)
@@ -55,7 +56,7 @@ class LivePanel(QScrollArea):
         column.setSpacing(10)
         self._add_speed(column)
         self._add_section(column, tr("Where experts ran"), [self.shares])
-        self._add_section(column, tr("Experts"), [self.map, self.cell, self.legend])
+        self._add_section(column, tr("Experts"), [self.map, self.caption])
         self._add_section(column, tr("Memory"), [self.ram, self.vram, self.context])
         column.addStretch(1)
         self.setWidget(content)
@@ -96,7 +97,6 @@ class LivePanel(QScrollArea):
         hits = self._stats.hits if self._stats else ExpertHits.zeros(0, 0)
         self.shares.set_shares(shares(hits))
         self.map.set_grid(ExpertGrid.of(self._status, hits))
-        self._show_legend()
         self._show_context()
 
     def _show_memory(self) -> None:
@@ -122,18 +122,17 @@ class LivePanel(QScrollArea):
         text = tr("{used} of {length} tokens", used=f"{used:,}", length=f"{length:,}")
         self.context.show_amount(text, [(min(1.0, used / length), "accent")])
 
-    def _show_legend(self) -> None:
+    def _legend(self) -> str:
         status = self._status
         if status is None:
-            self.legend.setText(tr("Each cell will be an expert of the model, once one is loaded."))
-            return
+            return tr("Each cell will be an expert of the model, once one is loaded.")
         text = tr("One row per layer, one cell per expert. Stronger: used more in this answer.")
         if status.has_gpu:
             text += " " + tr("Outlined: in GPU memory.")
-        self.legend.setText(text)
+        return text
 
-    def _show_cell(self, text: str) -> None:
-        self.cell.setText(text)
+    def _show_caption(self, cell: str) -> None:
+        self.caption.setText(cell or self._legend())
 
     def _add_speed(self, column: QVBoxLayout) -> None:
         grid = QGridLayout()

@@ -1,0 +1,92 @@
+"""Starts the desktop program: arguments, log, faults, then the window. Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+from PySide6.QtCore import QLibraryInfo, Qt, QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from app.engine_factory import EngineFactory
+from app.faults import FaultReporter, start_logging, stop_on_signals
+from app.paths import database_path, settings_path
+from app.real_engine import RealEngine
+from app.settings import SettingsStore, registry
+from app.setup_flow import SetupFlow
+from app.storage.thread import StorageThread
+from app.theme import application_icon, theme
+from app.window import MainWindow, program_version
+from app.worker import EngineWorker
+from engine.paths import DATA_DIR_VARIABLE
+
+log = logging.getLogger(__name__)
+
+
+def main(arguments: Sequence[str] | None = None, factory: EngineFactory | None = None) -> int:
+    """Run the program until its window is closed; `factory` stands in for the real engine."""
+    options = _parser().parse_args(arguments)
+    if options.data_dir:
+        os.environ[DATA_DIR_VARIABLE] = os.path.abspath(os.path.expanduser(options.data_dir))
+    start_logging()
+    log.info("Fiddler Chat %s starts", program_version())
+    choose_input_method()
+    app = _application()
+    settings = SettingsStore(settings_path())
+    theme().apply(settings.get(registry.THEME), settings.get(registry.FONT_SIZE))
+    storage = StorageThread(database_path())
+    worker = EngineWorker(factory or RealEngine())
+    window = MainWindow(storage, worker, settings)
+    reporter = FaultReporter(window)
+    reporter.install()
+    stop_on_signals(window.close, window)
+    setup = SetupFlow(window, worker, settings)
+    window.setup_requested.connect(setup.open_wizard)
+    window.settings_requested.connect(setup.open_settings)
+    window.show()
+    QTimer.singleShot(0, window, window.begin)
+    code = app.exec()
+    ended = worker.shutdown(0)
+    storage.close()
+    reporter.uninstall()
+    log.info("Fiddler Chat ends")
+    if not ended:
+        # The engine's thread hangs in something that cannot be interrupted. All is saved: do not wait for it.
+        logging.shutdown()
+        os._exit(code)
+    return code
+
+
+def choose_input_method(environment: dict[str, str] | None = None) -> None:
+    """Where the desktop wants fcitx but this Qt has no plugin for it, use ibus' protocol: fcitx speaks it."""
+    variables = os.environ if environment is None else environment
+    if variables.get("QT_IM_MODULE", "").startswith("fcitx"):
+        plugins = QLibraryInfo.path(QLibraryInfo.LibraryPath.PluginsPath)
+        folder = os.path.join(plugins, "platforminputcontexts")
+        names = os.listdir(folder) if os.path.isdir(folder) else []
+        if not any("fcitx" in name for name in names):
+            variables["QT_IM_MODULE"] = "ibus"
+
+
+def _application() -> QApplication:
+    QGuiApplication.setHighDpiScaleFactorRoundingPolicy(Qt.HighDpiScaleFactorRoundingPolicy.PassThrough)
+    app = QApplication(sys.argv[:1])
+    app.setApplicationName("fiddler-chat")
+    app.setApplicationDisplayName("Fiddler Chat")
+    app.setApplicationVersion(program_version())
+    app.setDesktopFileName("fiddler-chat")
+    app.setWindowIcon(application_icon())
+    return app
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="fiddler-chat", description="Chat with Mixture-of-Experts models that are larger than your GPU."
+    )
+    parser.add_argument("--data-dir", metavar="FOLDER", help="where chats, settings and models are kept")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {program_version()}")
+    return parser
