@@ -59,8 +59,7 @@ class ChatListModel(QAbstractListModel):
         for row in {self.row_of(before), self.row_of(conversation_id)} - {-1}:
             self.dataChanged.emit(self.index(row), self.index(row))
 
-    def rowCount(self, parent: _MARKS = re.compile(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")  # Markdown's, which say nothing in a preview
-Index = QModelIndex()) -> int:  # noqa: B008 - Qt's signature
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's signature
         """The number of chats."""
         return 0 if parent.isValid() else len(self._chats)
 

@@ -7,6 +7,7 @@ saved about every second, and once more when it ends. The engine's request id is
 from __future__ import annotations
 
 import dataclasses
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -135,7 +136,13 @@ class ChatSession(QObject):
 
         def save(store: ChatStore) -> tuple[Conversation, Exchange]:
             chat = conversation or store.create_conversation(title_from(text), model, system_prompt)
-            return chat, store.begin_exchange(chat.id, text, model=model, params=params)
+            try:
+                return chat, store.begin_exchange(chat.id, text, model=model, params=params)
+            except StorageError:
+                if conversation is None:
+                    with suppress(StorageError):  # the first error is the one to tell about
+                        store.delete(chat.id)
+                raise
 
         def refuse(error: StorageError) -> None:
             self._set_starting(False)
