@@ -54,7 +54,7 @@ def dequantize(kind: GgmlType, data: Bytes) -> Floats:
 
 
 def _f32(blocks: Bytes) -> Floats:
-    return blocks.view("<f4").astype(np.float32, copy=False)
+    return blocks.view("<f4").astype(np.float32)
 
 
 def _f16(blocks: Bytes) -> Floats:

