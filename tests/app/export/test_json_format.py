@@ -28,7 +28,7 @@ def read_back(text: str) -> tuple[Conversation, list[MessageRow]]:
     rows = []
     for item in document["messages"]:
         state = MessageState(item.pop("state"))
-        times = {key: read_time(item.pop(key)) for key in ("created", "finished")}
+        times: dict[str, Any] = {key: read_time(item.pop(key)) for key in ("created", "finished")}
         rows.append(MessageRow(conversation_id=conversation.id, state=state, **item, **times))
     return conversation, rows
 

@@ -7,6 +7,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from app.settings import BY_KEY, SettingsError, SettingsStore, registry
+from app.settings.option import Value
 from engine.errors import FileError
 
 
@@ -171,7 +172,7 @@ def test_values_come_back_as_they_were(
     tmp_path_factory: pytest.TempPathFactory, text: str, number: float, whole: int, flag: bool
 ) -> None:
     path = tmp_path_factory.mktemp("settings") / "settings.toml"
-    values = {
+    values: dict[str, Value] = {
         "chat.system_prompt": text,
         "sampling.temperature": number,
         "sampling.seed": whole,

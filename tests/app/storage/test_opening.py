@@ -62,7 +62,8 @@ def overwrite(database: Path, offset: int, data: bytes) -> bytes:
 def test_a_fresh_file_is_private_and_says_whose_it_is(database: Path) -> None:
     opened = open_store(database)
     assert opened.saved
-    assert opened.notices == opened.interrupted == ()
+    assert not opened.notices
+    assert not opened.interrupted
     opened.store.close()
     with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("PRAGMA application_id").fetchone()[0] == int.from_bytes(b"FiCh", "big")

@@ -2,6 +2,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,7 @@ def test_a_failed_backup_leaves_the_file_as_it_is(
 
 
 def test_the_window_tells_of_the_backup(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.storage.opening.migrate", lambda *args: migrate(*args, (*MIGRATIONS, NEXT)))
+    monkeypatch.setattr("app.storage.opening.migrate", partial(migrate, migrations=(*MIGRATIONS, NEXT)))
     opened = open_store(old)
     (notice,) = opened.notices
     assert ".v1-" in notice.why

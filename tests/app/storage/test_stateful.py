@@ -1,0 +1,259 @@
+"""Any sequence of operations, compared with a model of lists and dicts, restarts included."""
+
+import tempfile
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+)
+
+from app.storage import MessageState, StorageError, open_store
+
+TEXT = st.text(max_size=20)
+WORDS = st.text("abcdeAB%_\\ é", max_size=6)  # small, so that searches find something
+
+
+@dataclass
+class ModelMessage:
+    id: int
+    role: str
+    content: str
+    state: str = "complete"
+    active: bool = True
+
+
+@dataclass
+class ModelChat:
+    title: str
+    system_prompt: str
+    deleted: datetime | None = None
+    draft: str = ""
+    messages: list[ModelMessage] = field(default_factory=list)
+
+    def active(self) -> list[ModelMessage]:
+        return [message for message in self.messages if message.active]
+
+    def contains(self, sought: str) -> bool:
+        texts = [self.title, *(message.content for message in self.active())]
+        return any(sought.strip().casefold() in text.casefold() for text in texts)
+
+
+class Chats(RuleBasedStateMachine):
+    chats = Bundle("chats")
+    answers = Bundle("answers")
+
+    @initialize()
+    def open(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+        self.path = Path(self.folder.name) / "chats.sqlite3"
+        self.model: dict[int, ModelChat] = {}
+        self.order: list[int] = []  # the latest change first
+        self.store = open_store(self.path, self.clock).store
+        self.store._db.execute("PRAGMA synchronous = OFF")  # durability is test_killed's matter
+
+    def clock(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+    def touch(self, chat: int) -> None:
+        self.order.remove(chat)
+        self.order.insert(0, chat)
+
+    def owner(self, message_id: int) -> tuple[int, ModelMessage] | None:
+        found = (
+            (chat, message)
+            for chat, model in self.model.items()
+            for message in model.messages
+            if message.id == message_id
+        )
+        return next(found, None)
+
+    @rule(target=chats, title=WORDS, system_prompt=TEXT)
+    def create(self, title: str, system_prompt: str) -> int:
+        chat = self.store.create_conversation(title, system_prompt=system_prompt)
+        self.model[chat.id] = ModelChat(" ".join(title.split()) or "New chat", system_prompt)
+        self.order.insert(0, chat.id)
+        return chat.id
+
+    @rule(chat=chats, title=WORDS)
+    def rename(self, chat: int, title: str) -> None:
+        if chat not in self.model or not title.split():
+            with pytest.raises(StorageError):
+                self.store.rename(chat, title)
+        else:
+            self.store.rename(chat, title)
+            self.model[chat].title = " ".join(title.split())
+
+    @rule(chat=chats)
+    def delete(self, chat: int) -> None:
+        if chat in self.model:
+            self.model[chat].deleted = self.store.delete(chat).deleted
+            assert self.model[chat].deleted is not None
+
+    @rule(chat=chats)
+    def undelete(self, chat: int) -> None:
+        if chat in self.model:
+            self.store.undelete(chat)
+            self.model[chat].deleted = None
+
+    @rule(days=st.integers(0, 9))
+    def purge(self, days: int) -> None:
+        self.now += timedelta(days=days)
+        self.forget(self.now + timedelta(seconds=1))
+        self.store.purge()
+
+    def forget(self, now: datetime) -> None:
+        limit = now - timedelta(days=7)
+        old = [chat for chat, model in self.model.items() if model.deleted and model.deleted <= limit]
+        for chat in old:
+            del self.model[chat]
+            self.order.remove(chat)
+
+    @rule(chat=chats, content=WORDS, role=st.sampled_from(["user", "assistant", "system"]))
+    def add(self, chat: int, content: str, role: str) -> None:
+        if chat in self.model:
+            row = self.store.add_message(chat, role, content)  # type: ignore[arg-type]
+            self.model[chat].messages.append(ModelMessage(row.id, role, content))
+            self.touch(chat)
+
+    @rule(target=answers, chat=chats, question=TEXT)
+    def ask(self, chat: int, question: str) -> object:
+        if chat not in self.model:
+            return multiple()
+        exchange = self.store.begin_exchange(chat, question)
+        messages = self.model[chat].messages
+        messages.append(ModelMessage(exchange.history[-1].id, "user", question))
+        assert [row.id for row in exchange.history] == [row.id for row in self.model[chat].active()]
+        messages.append(ModelMessage(exchange.answer.id, "assistant", "", "streaming"))
+        self.touch(chat)
+        return exchange.answer.id
+
+    @rule(target=answers, chat=chats)
+    def regenerate(self, chat: int) -> object:
+        active = self.model[chat].active() if chat in self.model else []
+        users = [index for index, message in enumerate(active) if message.role == "user"]
+        if not users:
+            with pytest.raises(StorageError):
+                self.store.begin_regeneration(chat)
+            return multiple()
+        exchange = self.store.begin_regeneration(chat)
+        assert [row.id for row in exchange.history] == [row.id for row in active[: users[-1] + 1]]
+        for message in active[users[-1] + 1 :]:
+            message.active = False
+        self.model[chat].messages.append(ModelMessage(exchange.answer.id, "assistant", "", "streaming"))
+        self.touch(chat)
+        return exchange.answer.id
+
+    @rule(chat=chats)
+    def take_back(self, chat: int) -> None:
+        active = self.model[chat].active() if chat in self.model else []
+        users = [index for index, message in enumerate(active) if message.role == "user"]
+        if not users:
+            with pytest.raises(StorageError):
+                self.store.delete_last_exchange(chat)
+            return
+        assert self.store.delete_last_exchange(chat).id == active[users[-1]].id
+        for message in active[users[-1] :]:
+            message.active = False
+        self.touch(chat)
+
+    @rule(answer=answers, content=WORDS)
+    def partial(self, answer: int, content: str) -> None:
+        found = self.owner(answer)
+        if found is None:
+            with pytest.raises(StorageError):
+                self.store.update_partial(answer, content)
+        else:
+            self.store.update_partial(answer, content)
+            found[1].content = content
+
+    @rule(
+        answer=consumes(answers),
+        content=TEXT,
+        state=st.sampled_from([MessageState.COMPLETE, MessageState.STOPPED, MessageState.ERROR]),
+    )
+    def finish(self, answer: int, content: str, state: MessageState) -> None:
+        found = self.owner(answer)
+        if found is None:
+            with pytest.raises(StorageError):
+                self.store.finish_message(answer, content, state)
+        else:
+            self.store.finish_message(answer, content, state)
+            found[1].content, found[1].state = content, state.value
+            self.touch(found[0])
+
+    @rule(chat=chats, text=TEXT)
+    def draft(self, chat: int, text: str) -> None:
+        if chat in self.model:
+            self.store.save_draft(chat, text)
+            self.model[chat].draft = text
+
+    @rule(sought=WORDS)
+    def search(self, sought: str) -> None:
+        expected = [
+            chat for chat in self.order if not self.model[chat].deleted and self.model[chat].contains(sought)
+        ]
+        assert [line.conversation.id for line in self.store.conversations(sought)] == expected
+
+    @precondition(lambda self: self.model)
+    @rule()
+    def restart(self) -> None:
+        streaming = {
+            message.id
+            for model in self.model.values()
+            for message in model.messages
+            if message.state == "streaming"
+        }
+        self.store.close()
+        opened = open_store(self.path, self.clock)
+        assert {row.id for row in opened.interrupted} == streaming
+        self.store = opened.store
+        self.store._db.execute("PRAGMA synchronous = OFF")
+        self.forget(self.now)  # opening purges
+        for model in self.model.values():
+            for message in model.messages:
+                if message.id in streaming:
+                    message.state = "interrupted"
+
+    @invariant()
+    def agrees(self) -> None:
+        if not hasattr(self, "store"):
+            return
+        lines = self.store.conversations()
+        assert [line.conversation.id for line in lines] == [
+            chat for chat in self.order if not self.model[chat].deleted
+        ]
+        for line in lines:
+            assert line.messages == len(self.model[line.conversation.id].active())
+        for chat, model in self.model.items():
+            conversation = self.store.conversation(chat)
+            assert (conversation.title, conversation.system_prompt) == (model.title, model.system_prompt)
+            assert conversation.deleted == model.deleted
+            assert self.store.draft(chat) == model.draft
+            rows = self.store.messages(chat, all_versions=True)
+            assert [(row.id, row.role, row.content, row.state.value, row.active) for row in rows] == [
+                (row.id, row.role, row.content, row.state, row.active) for row in model.messages
+            ]
+            assert [row.id for row in self.store.messages(chat)] == [row.id for row in model.active()]
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()
+            self.folder.cleanup()
+
+
+TestChats = Chats.TestCase
+TestChats.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
