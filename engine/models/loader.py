@@ -40,6 +40,12 @@ class LoadedModel:
         """End the CPU pool's threads; the model cannot be run afterwards."""
         self.pool.close()
 
+    def __enter__(self) -> LoadedModel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 def load_model(
     path: str | Path,

@@ -61,6 +61,8 @@ def make_model(tmp_path_factory):
 
     def make(seed=0, shards=1, **changes):
         raw = SMALL | changes
+        if "rope_parameters" in changes:
+            del raw["rope_theta"]
         path = tmp_path_factory.mktemp("model")
         weights = random_weights(MixtralConfig.from_dict(raw), seed)
         (path / "config.json").write_text(json.dumps(raw))
