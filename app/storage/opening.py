@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -73,12 +76,37 @@ def open_store(path: Path, clock: Callable[[], datetime] = utc_now) -> Opened:
     return _recover(ChatStore(connection, path, Run(path.with_name(f"{path.name}.runs")), clock), notices)
 
 
-def open_in_memory(clock: Callable[[], datetime] = utc_now) -> Opened:
-    """A store without a file, for when none can be had: the user can chat, but it is not saved."""
+def open_in_memory(copy_of: Path | None = None, clock: Callable[[], datetime] = utc_now) -> Opened:
+    """A store without a file, for when none can be had: the user can chat, but it is not saved.
+
+    It begins with a copy of the chats at `copy_of`, if they can be read: those of a folder that became
+    read-only can then still be looked up.
+    """
     connection = connect(None)
-    path = Path(":memory:")
-    migrate(connection, path, clock())
-    return Opened(ChatStore(connection, path, Run(None), clock), saved=False)
+    memory = Path(":memory:")
+    if copy_of is not None:
+        try:
+            _copy_into(connection, copy_of)
+            migrate(connection, memory, clock())
+        except (sqlite3.Error, OSError, StorageError):
+            connection.close()
+            connection = connect(None)
+    migrate(connection, memory, clock())
+    store = ChatStore(connection, memory, Run(None), clock)
+    store.recover_interrupted()
+    return Opened(store, saved=False)
+
+
+def _copy_into(connection: sqlite3.Connection, path: Path) -> None:
+    """Read the whole database at `path` without writing anything beside it, as SQLite itself would."""
+    with tempfile.TemporaryDirectory() as folder:
+        for suffix in ("", "-wal"):
+            part = path.with_name(path.name + suffix)
+            if not suffix or part.exists():
+                shutil.copyfile(part, Path(folder) / f"copy{suffix}")
+        with closing(sqlite3.connect(Path(folder) / "copy")) as source:
+            check_ours(source, path)
+            source.backup(connection)
 
 
 def _held(lock: FileLock) -> bool:
@@ -89,12 +117,13 @@ def _held(lock: FileLock) -> bool:
 
 
 def _recover(store: ChatStore, notices: list[Notice]) -> Opened:
+    """What each start does. A full disk does not stop it: what was saved can then still be read."""
+    interrupted: list[MessageRow] = []
     try:
         interrupted = store.recover_interrupted()
         store.purge()
-    except StorageError:
-        store.close()
-        raise
+    except StorageError as error:
+        notices.append(Notice(error.what, why=error.why, action=error.action))
     return Opened(store, tuple(notices), tuple(interrupted))
 
 

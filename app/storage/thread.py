@@ -197,7 +197,7 @@ def _open_or_remember(path: Path) -> Opened:
     opened = _outcome(lambda: open_store(path))
     if isinstance(opened, tuple):
         return opened[0]
-    memory = open_in_memory()
+    memory = open_in_memory(path)
     action = tr("Chats of this session are not saved: export what you want to keep.")
     notice = Notice(opened.what, why=opened.why, action=f"{opened.action} {action}".strip())
     return Opened(memory.store, (notice,), saved=False)

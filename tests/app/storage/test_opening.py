@@ -340,6 +340,53 @@ def test_a_second_window_waits_while_the_first_opens(database: Path, monkeypatch
     open_store(database).store.close()
 
 
+def test_a_full_disk_at_the_start_does_not_hide_the_chats(
+    database: Path, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = filled(database, clock, chats=2, messages=2)
+    full = StorageError(
+        "Interrupted answers could not be marked.", why="The disk is full.", action="Free some."
+    )
+
+    def refuse(_: ChatStore) -> None:
+        raise full
+
+    monkeypatch.setattr(ChatStore, "recover_interrupted", refuse)
+    opened = open_store(database, clock)
+    assert [str(notice) for notice in opened.notices] == [str(full)]
+    assert rescued(opened.store) == texts
+    opened.store.close()
+
+
+def test_chats_that_cannot_be_opened_can_be_read_as_a_copy(database: Path, clock: Any) -> None:
+    texts = filled(database, clock, chats=2, messages=2)
+    writing = open_store(database, clock).store  # leaves the newest in the log
+    answer = writing.begin_exchange(1, "asked").answer
+    before = {path.name: path.read_bytes() for path in database.parent.glob("*.sqlite3*") if path.is_file()}
+    opened = open_in_memory(database, clock)
+    assert not opened.saved
+    found = rescued(opened.store)
+    assert texts.items() <= found.items()
+    assert found[answer.id] == ""
+    assert opened.store.messages(1)[-1].state is MessageState.INTERRUPTED
+    assert usable(opened.store)
+    opened.store.close()
+    after = {path.name: path.read_bytes() for path in database.parent.glob("*.sqlite3*") if path.is_file()}
+    assert after == before
+    writing.close()
+
+
+@pytest.mark.parametrize("content", [None, b"damaged", b""])
+def test_a_copy_of_what_cannot_be_read_is_empty(database: Path, content: bytes | None) -> None:
+    database.parent.mkdir()
+    if content is not None:
+        database.write_bytes(content)
+    opened = open_in_memory(database)
+    assert opened.store.conversations() == []
+    assert usable(opened.store)
+    opened.store.close()
+
+
 def test_in_memory_everything_works_but_the_file() -> None:
     opened = open_in_memory()
     assert not opened.saved
