@@ -1,0 +1,1 @@
+"""The settings dialog: a page per subject, every change applied at once."""

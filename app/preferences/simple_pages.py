@@ -1,0 +1,104 @@
+"""The pages that are little more than rows of settings: answers, system prompt, appearance."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPlainTextEdit, QSpinBox, QWidget
+
+from app.i18n import tr
+from app.preferences.page import SettingsPage
+from app.settings import SettingsStore, registry
+from app.widgets.buttons import push_button
+from app.widgets.labels import hint
+from engine.params import GenerationParams
+
+_OWN_VALUES = (
+    registry.TEMPERATURE,
+    registry.TOP_K,
+    registry.TOP_P,
+    registry.MIN_P,
+    registry.REPETITION_PENALTY,
+    registry.MAX_TOKENS,
+)
+
+
+class AnswersPage(SettingsPage):
+    """How the next word is chosen, how long answers may get, and whether they can be repeated."""
+
+    def __init__(
+        self, settings: SettingsStore, defaults: GenerationParams | None, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(tr("Answers"), settings, parent)
+        self.content.addWidget(hint(tr("Changes apply from the next answer on."), self))
+        self.add_option(registry.USE_MODEL_DEFAULTS)
+        self.recommended = hint(recommended(defaults), self)
+        self.content.addWidget(self.recommended)
+        self.end_group()
+        for option in _OWN_VALUES:
+            self.add_option(option)
+        self.add_option(registry.SEED, automatic=tr("A new one each time"))
+        self.content.addStretch(1)
+        self._unsubscribe = settings.subscribe(lambda *_: self._show_use())
+        self._show_use()
+
+    def close_page(self) -> None:
+        """Also stop following the checkbox."""
+        super().close_page()
+        self._unsubscribe()
+
+    def _show_use(self) -> None:
+        """The user's own values can be edited only where they are used; the seed always is."""
+        own = not self.settings.get(registry.USE_MODEL_DEFAULTS)
+        for option in _OWN_VALUES:
+            self.editors[option.key].setEnabled(own)
+
+
+def recommended(defaults: GenerationParams | None) -> str:
+    """The model's own values in a sentence."""
+    if defaults is None:
+        return tr("The values of the model are known once it is loaded.")
+    sampling = defaults.sampling
+    parts = []
+    if sampling.greedy:
+        parts.append(tr("always the most likely word"))
+    else:
+        parts.append(tr("temperature {value}", value=f"{sampling.temperature:g}"))
+        if sampling.top_k:
+            parts.append(tr("top-k {value}", value=sampling.top_k))
+        if sampling.top_p < 1:
+            parts.append(tr("top-p {value}", value=f"{sampling.top_p:g}"))
+        if sampling.min_p:
+            parts.append(tr("min-p {value}", value=f"{sampling.min_p:g}"))
+    if sampling.repetition_penalty != 1:
+        parts.append(tr("repetition penalty {value}", value=f"{sampling.repetition_penalty:g}"))
+    parts.append(tr("at most {count} tokens", count=defaults.max_tokens))
+    if defaults.stop_loops:
+        parts.append(tr("an answer that repeats itself is ended"))
+    return tr("This model recommends: {values}.", values=", ".join(parts))
+
+
+class PromptPage(SettingsPage):
+    """The system prompt of new chats."""
+
+    def __init__(self, settings: SettingsStore, parent: QWidget | None = None) -> None:
+        super().__init__(tr("System prompt"), settings, parent)
+        editor = self.add_option(registry.SYSTEM_PROMPT)
+        assert isinstance(editor, QPlainTextEdit)
+        editor.setPlaceholderText(tr("For example: Answer briefly, and say so when you are not sure."))
+        editor.setMinimumHeight(editor.fontMetrics().height() * 8)
+        self.clear = push_button(tr("C&lear"), editor.clear, self)
+        self.content.addWidget(self.clear, 0, Qt.AlignmentFlag.AlignLeft)
+
+
+class AppearancePage(SettingsPage):
+    """Theme, text size, and how the window behaves."""
+
+    def __init__(self, settings: SettingsStore, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Appearance"), settings, parent)
+        self.add_option(registry.THEME)
+        size = self.add_option(registry.FONT_SIZE, automatic=tr("As the desktop"))
+        assert isinstance(size, QSpinBox)
+        size.setSuffix(tr(" pt"))
+        self.add_option(registry.PANEL_VISIBLE)
+        self.add_option(registry.SEND_ON_ENTER)
+        self.content.addStretch(1)

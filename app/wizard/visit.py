@@ -1,0 +1,78 @@
+"""How the rest of the program opens the wizard: the first time, for another model, to calibrate again."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtWidgets import QWidget
+
+from app.paths import models_dir
+from app.settings import SettingsStore, load_options
+from app.wizard import visits
+from app.wizard.controller import WizardController
+from app.wizard.dialog import WizardDialog
+from app.wizard.knowledge import RealKnowledge
+from app.wizard.memory import SettingsMemory, is_needed
+from app.wizard.offers import Knowledge
+from app.wizard.state import FlowState
+from app.worker import EngineWorker
+from engine.status import EngineStatus
+
+__all__ = ["choose_model", "is_needed", "recalibrate", "set_up"]
+
+
+def set_up(
+    worker: EngineWorker,
+    settings: SettingsStore,
+    parent: QWidget | None = None,
+    knowledge: Knowledge | None = None,
+) -> WizardDialog:
+    """The first visit, or what is left of it. When it is accepted, the model is loaded in `worker`."""
+    state = visits.resume(SettingsMemory(settings).saved())
+    return _dialog(worker, settings, state, parent, knowledge)
+
+
+def choose_model(
+    worker: EngineWorker,
+    settings: SettingsStore,
+    status: EngineStatus | None,
+    parent: QWidget | None = None,
+    knowledge: Knowledge | None = None,
+) -> WizardDialog:
+    """Choose another model; `status` is that of the loaded one, if any.
+
+    When it is rejected, the loaded model may have changed or be gone: the worker's signals tell.
+    """
+    state = visits.choose_model(SettingsMemory(settings).saved().choice, status)
+    return _dialog(worker, settings, state, parent, knowledge)
+
+
+def recalibrate(
+    worker: EngineWorker,
+    settings: SettingsStore,
+    model: Path,
+    status: EngineStatus | None,
+    parent: QWidget | None = None,
+    knowledge: Knowledge | None = None,
+) -> WizardDialog:
+    """Measure again with the model in `model`; `status` is not None if it is loaded. Starts at once."""
+    return _dialog(worker, settings, visits.recalibrate(model, status), parent, knowledge)
+
+
+def _dialog(
+    worker: EngineWorker,
+    settings: SettingsStore,
+    state: FlowState,
+    parent: QWidget | None,
+    knowledge: Knowledge | None,
+) -> WizardDialog:
+    controller = WizardController(
+        worker,
+        knowledge or RealKnowledge(),
+        SettingsMemory(settings),
+        partial(load_options, settings),
+        models_dir(),
+        state,
+    )
+    return WizardDialog(controller, parent)
