@@ -1,0 +1,78 @@
+"""Probes of the GPU's side: an expert's time there, and copies of weights and activations."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import torch
+
+from engine.calibration.timing import Timing, measure
+from engine.experts.link import CudaLink
+from engine.experts.slots import GpuExperts
+from engine.experts.stream import CudaStream, ExpertStream
+from engine.models.loader import LoadedModel
+from engine.stats import HitCounters
+
+
+class GpuProbes:
+    """Times on the GPU of a loaded model. Nobody else may use it meanwhile.
+
+    A model that is resident as a whole has no slot in use; two experts' room is then taken for the probes.
+    """
+
+    def __init__(self, parts: LoadedModel, experts: list[tuple[int, int]]) -> None:
+        executor = parts.model.executor
+        if executor.gpu is None or executor.stream is None or executor.gpu.device.type != "cuda":
+            raise ValueError("the model was loaded without a GPU")
+        self._config = parts.info.config
+        self._gpu: GpuExperts = executor.gpu
+        self._stream: ExpertStream = executor.stream
+        if self._gpu.resident.all():
+            nothing = np.zeros_like(self._gpu.resident)
+            self._gpu = GpuExperts(self._config, self._gpu.device, nothing, slots=1)
+            self._stream = CudaStream(parts.bank, self._gpu, HitCounters(*nothing.shape))
+        self._device = self._gpu.device
+        self._experts = itertools.cycle([item for item in experts if not self._gpu.resident[item]])
+
+    def expert(self, tokens: int) -> Timing:
+        """One expert with `tokens` tokens, its weights on the GPU."""
+        if not self._gpu.present.any():
+            self._fetch()
+        present = [(int(layer), int(expert)) for layer, expert in np.argwhere(self._gpu.present)]
+        places = itertools.cycle([place for item in present if (place := self._gpu.place(*item)) is not None])
+        x = torch.randn(tokens, self._config.hidden_size, device=self._device, dtype=torch.bfloat16)
+
+        def run() -> None:
+            self._gpu.run(next(places), x)
+            torch.cuda.synchronize(self._device)
+
+        return measure(run)
+
+    def weight_copy(self) -> Timing:
+        """One expert's weights from the host into a slot, unpacked and ready for use."""
+        return measure(self._fetch)
+
+    def activation_copy(self, tokens: int) -> Timing:
+        """`tokens` activations and their routing to the host, and as many results back and added."""
+        top_k = self._config.top_k
+        link = CudaLink(self._config.hidden_size, top_k, self._device)
+        x = torch.randn(tokens, self._config.hidden_size, device=self._device)
+        ids = torch.zeros(tokens, top_k, dtype=torch.int64, device=self._device)
+        weights = torch.zeros(tokens, top_k, device=self._device)
+
+        def run() -> None:
+            link.send_activations(x)
+            link.routing(ids, weights)
+            link.activations(tokens)
+            link.add_results(x)
+            torch.cuda.synchronize(self._device)
+
+        return measure(run)
+
+    def _fetch(self) -> None:
+        item = next(self._experts)
+        while self._gpu.present[item]:  # still in a slot: copying it would be no copy
+            item = next(self._experts)
+        self._stream.release(self._stream.fetch(*item))
+        torch.cuda.synchronize(self._device)

@@ -1,0 +1,198 @@
+"""The calibration from the first probe to the saved profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.calibration.gpu_probes import GpuProbes
+from engine.calibration.partial import PartialResult
+from engine.calibration.popularity import PROFILE_TEXT, read_popularity
+from engine.calibration.probes import TOKEN_COUNTS, CpuProbes, DecodeProbes, shuffled_experts
+from engine.calibration.timing import Timing
+from engine.checkpoint.inspect import ModelInfo
+from engine.errors import CalibrationError
+from engine.hardware.facts import Hardware
+from engine.latency import Curve, LatencyModel, decode_step_seconds
+from engine.models.loader import LoadedModel
+from engine.options import LoadOptions
+from engine.paths import asset, profiles_dir
+from engine.profile import Probe, ProbeKind, Profile
+from engine.profile_store import file_name, model_parts, save_profile
+from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
+from engine.tokenizer import Tokenizer
+
+ProbeCallback = Callable[[Probe], None]
+
+
+class MeasurableEngine(Protocol):
+    """What a calibration asks of `engine.runtime.Engine`."""
+
+    info: ModelInfo
+    hardware: Hardware
+    options: LoadOptions
+
+    def exclusive(self) -> AbstractContextManager[LoadedModel]:
+        """The model's parts, to be used by nobody else meanwhile."""
+
+    def use_profile(self, profile: Profile) -> None:
+        """Decide by this profile's latency model from now on."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A probe to take: what it measures and how."""
+
+    kind: ProbeKind
+    tokens: int
+    take: Callable[[], Timing]
+
+
+def calibrate(
+    engine: MeasurableEngine,
+    *,
+    progress: ProgressCallback = ignore_progress,
+    cancel: CancelToken | None = None,
+    on_probe: ProbeCallback = lambda _: None,
+    folder: Path | None = None,
+) -> Profile:
+    """Measure this machine with the loaded model, save the profile in `folder`, and let the engine use it.
+
+    `on_probe` gets every probe as it is measured, also those that an earlier, cancelled calibration of the
+    last hour had finished. Takes about ten seconds for the starter model and a minute or two for a large one.
+
+    Raises:
+        Cancelled: between two probes; what was measured is kept for the next time.
+        GenerationError: the engine is busy with an answer.
+        CalibrationError: the times make no sense.
+        FileError: the profile cannot be saved; the engine uses it all the same.
+    """
+    threads = engine.options.threads
+    machine, model = engine.hardware.fingerprint_parts(threads), model_parts(engine.info)
+    path = (folder or profiles_dir()) / f"unfinished-{file_name(machine, model)}"
+    with engine.exclusive() as parts:
+        session = _Calibration(parts, PartialResult.load(path), progress, cancel or CancelToken(), on_probe)
+        profile = session.run(machine, model, engine.options.policy)
+    engine.use_profile(profile)
+    save_profile(profile, folder)
+    session.unfinished.remove()
+    return profile
+
+
+class _Calibration:
+    """One run over a loaded model."""
+
+    def __init__(
+        self,
+        parts: LoadedModel,
+        unfinished: PartialResult,
+        progress: ProgressCallback,
+        cancel: CancelToken,
+        on_probe: ProbeCallback,
+    ) -> None:
+        self.unfinished = unfinished
+        self._parts = parts
+        self._progress = progress
+        self._cancel = cancel
+        self._on_probe = on_probe
+        text = asset(PROFILE_TEXT).read_text(encoding="utf-8")
+        self._tokens = Tokenizer.load(parts.info.path).encode(text)
+        self._decode = DecodeProbes(parts.model, self._tokens)
+
+    def run(self, machine: dict[str, str], model: dict[str, str], policy: str) -> Profile:
+        """Take every probe, fit, predict a decode step, then measure one."""
+        steps = list(self._steps())
+        total = len(steps) + 2
+        for number, step in enumerate(steps):
+            self._take(step, number, total)
+        popularity = self._popularity(len(steps), total)
+        latency = fit(self.unfinished.probes)
+        resident = np.zeros(popularity.shape, dtype=np.bool_)
+        if latency.has_gpu and self._parts.residents is not None:  # a simulated placement does not count
+            resident = self._parts.residents.resident
+        predicted = decode_step_seconds(latency, resident, popularity, policy)
+        measured = self._take(_Step(ProbeKind.DECODE, 1, self._decode.whole), total - 1, total)
+        self._progress(Progress("Done", total, total, "probes"))
+        return Profile(
+            model_name=self._parts.info.name,
+            hardware=machine,
+            model=model,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            threads=self._parts.pool.threads,
+            latency=latency,
+            popularity=popularity,
+            probes=tuple(self.unfinished.probes.values()),
+            expert_slots=int(resident.sum()),
+            predicted_decode=predicted,
+            measured_decode=measured.seconds,
+        )
+
+    def _steps(self) -> Iterator[_Step]:
+        experts = shuffled_experts(self._parts.info.config)
+        cpu = CpuProbes(self._parts, experts)
+        for tokens in TOKEN_COUNTS:
+            yield _Step(ProbeKind.CPU_EXPERT, tokens, partial(cpu.expert, tokens))
+        if self._parts.model.device.type == "cuda":
+            gpu = GpuProbes(self._parts, experts)
+            for tokens in TOKEN_COUNTS:
+                yield _Step(ProbeKind.GPU_EXPERT, tokens, partial(gpu.expert, tokens))
+            yield _Step(ProbeKind.WEIGHT_COPY, 0, gpu.weight_copy)
+            for tokens in (1, TOKEN_COUNTS[-1]):
+                yield _Step(ProbeKind.ACTIVATION_COPY, tokens, partial(gpu.activation_copy, tokens))
+        yield _Step(ProbeKind.OTHER_DECODE, 1, self._decode.without_experts)
+
+    def _take(self, step: _Step, number: int, total: int) -> Probe:
+        """The probe, from the unfinished calibration or measured now."""
+        self._cancel.raise_if_cancelled()
+        known = self.unfinished.probes.get((step.kind, step.tokens))
+        self._progress(Progress(Probe(step.kind, step.tokens, 0.0).name, number, total, "probes"))
+        if known is None:
+            timing = step.take()
+            known = Probe(step.kind, step.tokens, timing.seconds, timing.spread)
+            self.unfinished.add(known)
+        self._on_probe(known)
+        return known
+
+    def _popularity(self, number: int, total: int) -> npt.NDArray[np.float64]:
+        """The popularity, from the unfinished calibration or read now."""
+        key = (ProbeKind.POPULARITY, 1)
+        if self.unfinished.popularity is None or key not in self.unfinished.probes:
+
+            def before_chunk(done: int) -> None:
+                self._cancel.raise_if_cancelled()
+                share = done / len(self._tokens)
+                self._progress(Progress("Reading the profile text", number + share, total, "probes"))
+
+            result = read_popularity(self._parts.model, self._tokens, before_chunk)
+            self.unfinished.add(Probe(*key, result.seconds), result.table)
+        self._on_probe(self.unfinished.probes[key])
+        assert self.unfinished.popularity is not None
+        return self.unfinished.popularity
+
+
+def fit(probes: Mapping[tuple[ProbeKind, int], Probe]) -> LatencyModel:
+    """The latency model of the probes. Raises `CalibrationError` if their times make no sense."""
+
+    def curve(kind: ProbeKind) -> Curve | None:
+        points = [(tokens, probe.seconds) for (of, tokens), probe in probes.items() if of is kind]
+        return Curve.fit(points) if points else None
+
+    cpu, other = curve(ProbeKind.CPU_EXPERT), probes.get((ProbeKind.OTHER_DECODE, 1))
+    if cpu is None or other is None or other.seconds <= 0:
+        raise CalibrationError("The calibration is incomplete.", action="Calibrate again.")
+    copy = probes.get((ProbeKind.WEIGHT_COPY, 0))
+    return LatencyModel(
+        cpu=cpu,
+        other_decode=other.seconds,
+        gpu=curve(ProbeKind.GPU_EXPERT),
+        transfer=None if copy is None else copy.seconds,
+        activation=curve(ProbeKind.ACTIVATION_COPY),
+    )

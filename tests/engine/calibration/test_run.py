@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tokenizers
+import torch
+from tokenizers import decoders, models, pre_tokenizers
+
+from engine.calibration import calibrate, gpu_probes, probes
+from engine.calibration.probes import TOKEN_COUNTS
+from engine.calibration.run import fit
+from engine.calibration.timing import Timing
+from engine.errors import CalibrationError, Cancelled, FileError
+from engine.hardware import CpuInfo, DiskInfo, Hardware, MemoryInfo
+from engine.models.loader import LoadedModel, load_model
+from engine.options import LoadOptions
+from engine.placement import place_uniform
+from engine.profile import Probe, ProbeKind, Profile
+from engine.profile_store import ProfileState, find_profile
+from engine.progress import CancelToken, Progress
+
+MACHINE = Hardware(
+    CpuInfo("Ryzen 9", "avx2", ("avx2",), (), 16, 8, 8, 8), (), MemoryInfo(1, 1), DiskInfo("/", 1, 1), "Linux"
+)
+
+
+@dataclass
+class OneModel:
+    """The part of the engine that a calibration uses, on a fixed machine."""
+
+    parts: LoadedModel
+    options: LoadOptions
+    hardware: Hardware = MACHINE
+    profile: Profile | None = None
+    busy: bool = False
+
+    def __post_init__(self) -> None:
+        self.info = self.parts.info
+
+    @contextmanager
+    def exclusive(self) -> Iterator[LoadedModel]:
+        assert not self.busy
+        self.busy = True
+        try:
+            yield self.parts
+        finally:
+            self.busy = False
+
+    def use_profile(self, profile: Profile) -> None:
+        assert not self.busy
+        self.profile = profile
+
+
+def add_tokenizer(folder: Path) -> None:
+    """A tokenizer of single bytes."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = tokenizers.Tokenizer(models.BPE({letter: i for i, letter in enumerate(alphabet)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "profiles"
+
+
+@pytest.fixture
+def engine(make_model: Callable[..., Any]) -> Iterator[OneModel]:
+    model = make_model(vocab_size=256, num_hidden_layers=2)
+    add_tokenizer(model.path)
+    options = LoadOptions(threads=1, device="cpu")
+    parts = load_model(model.path, options)
+    yield OneModel(parts, options)
+    parts.close()
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
+    """Every action is run three times and takes a millisecond; returns the actions that were measured."""
+    actions: list[Callable[[], object]] = []
+
+    def measure(action: Callable[[], object], **_: Any) -> Timing:
+        actions.append(action)
+        for _repetition in range(3):
+            action()
+        return Timing(1e-3, 0.02)
+
+    monkeypatch.setattr(probes, "measure", measure)
+    monkeypatch.setattr(gpu_probes, "measure", measure)
+    return actions
+
+
+def names(shown: list[Probe]) -> list[tuple[ProbeKind, int]]:
+    return [(probe.kind, probe.tokens) for probe in shown]
+
+
+CPU_PROBES = [(ProbeKind.CPU_EXPERT, tokens) for tokens in TOKEN_COUNTS]
+ALL_PROBES = [
+    *CPU_PROBES,
+    (ProbeKind.OTHER_DECODE, 1),
+    (ProbeKind.POPULARITY, 1),
+    (ProbeKind.DECODE, 1),
+]
+
+
+def test_without_a_gpu_only_the_cpu_is_measured_and_the_profile_is_found_again(
+    engine: OneModel, folder: Path, taken: list[Any]
+) -> None:
+    shown: list[Probe] = []
+    steps: list[Progress] = []
+    profile = calibrate(engine, progress=steps.append, on_probe=shown.append, folder=folder)
+    assert names(shown) == ALL_PROBES
+    assert not profile.latency.has_gpu
+    assert profile.expert_slots == 0
+    assert engine.profile is profile
+    # 2 layers × 2 experts of a millisecond each, and a millisecond of everything else.
+    assert profile.predicted_decode == pytest.approx(5e-3)
+    assert profile.measured_decode == pytest.approx(1e-3)
+    np.testing.assert_allclose(profile.popularity.sum(axis=1), 2)
+    assert (profile.popularity != profile.popularity[:1, :1]).any()
+    found = find_profile(MACHINE, engine.info, threads=1, folder=folder)
+    assert found.state is ProfileState.VALID
+    assert found.profile is not None
+    assert found.profile.to_dict() == profile.to_dict()
+    assert len(list(folder.iterdir())) == 1  # nothing unfinished remains
+    assert [step.done for step in steps] == sorted(step.done for step in steps)
+    assert steps[-1].done == steps[-1].total == len(ALL_PROBES)
+
+
+@pytest.mark.parametrize("at", [0, 3, 7, 8, 9])
+def test_a_cancelled_calibration_goes_on_where_it_stopped(
+    engine: OneModel, folder: Path, taken: list[Any], at: int
+) -> None:
+    cancel, shown = CancelToken(), list[Probe]()
+
+    def stop(probe: Probe) -> None:
+        shown.append(probe)
+        if len(shown) == at:
+            cancel.cancel()
+
+    if at == 0:
+        cancel.cancel()
+    with pytest.raises(Cancelled):
+        calibrate(engine, cancel=cancel, on_probe=stop, folder=folder)
+    assert names(shown) == ALL_PROBES[:at]
+    assert engine.profile is None
+    assert find_profile(MACHINE, engine.info, threads=1, folder=folder).state is ProfileState.MISSING
+    before = len(taken)
+    again: list[Probe] = []
+    profile = calibrate(engine, on_probe=again.append, folder=folder)
+    assert names(again) == ALL_PROBES
+    assert again[:at] == shown
+    assert before == min(at, 8)
+    assert len(taken) == len(ALL_PROBES) - 1  # each measured once; the popularity is read, not timed
+    assert find_profile(MACHINE, engine.info, threads=1, folder=folder).profile is not None
+    assert profile.probes == tuple(again)
+
+
+def test_another_machine_starts_over(engine: OneModel, folder: Path, taken: list[Any]) -> None:
+    cancel = CancelToken()
+    with pytest.raises(Cancelled):
+        calibrate(engine, cancel=cancel, on_probe=lambda _: cancel.cancel(), folder=folder)
+    engine.hardware = replace(MACHINE, cpu=replace(MACHINE.cpu, name="Ryzen 7"))
+    calibrate(engine, folder=folder)
+    assert len(taken) == 1 + len(ALL_PROBES) - 1
+
+
+def test_real_times_make_a_sound_profile(engine: OneModel, folder: Path) -> None:
+    """Nothing patched: positive times, in the right order of magnitude of each other."""
+    profile = calibrate(engine, folder=folder)
+    assert all(probe.seconds > 0 for probe in profile.probes)
+    assert profile.predicted_decode > profile.latency.other_decode
+    assert json.loads(profile.to_json())["fit_error"] >= 0
+
+
+def test_a_disk_that_cannot_be_written_says_so(engine: OneModel, tmp_path: Path, taken: list[Any]) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError) as caught:
+        calibrate(engine, folder=tmp_path / "file")
+    assert caught.value.action
+
+
+def test_a_simulated_placement_is_not_a_gpu(
+    make_model: Callable[..., Any], folder: Path, taken: list[Any]
+) -> None:
+    model = make_model(vocab_size=256)
+    add_tokenizer(model.path)
+    placement = place_uniform(2, 4, 8)
+    options = LoadOptions(threads=1, device="cpu")
+    parts = load_model(model.path, options, placement, expert_device=torch.device("cpu"))
+    profile = calibrate(OneModel(parts, options), folder=folder)
+    parts.close()
+    assert not profile.latency.has_gpu
+    assert profile.expert_slots == 0
+    assert profile.predicted_decode == pytest.approx(5e-3)
+
+
+def test_probes_become_a_latency_model() -> None:
+    taken = [
+        Probe(ProbeKind.CPU_EXPERT, 1, 3e-3),
+        Probe(ProbeKind.CPU_EXPERT, 64, 6e-3),
+        Probe(ProbeKind.GPU_EXPERT, 1, 1e-4),
+        Probe(ProbeKind.WEIGHT_COPY, 0, 7e-3),
+        Probe(ProbeKind.ACTIVATION_COPY, 1, 3e-5),
+        Probe(ProbeKind.OTHER_DECODE, 1, 4e-3),
+    ]
+    latency = fit({(probe.kind, probe.tokens): probe for probe in taken})
+    assert latency.has_gpu
+    assert latency.cpu_lat(1) == 3e-3
+    assert (latency.transfer_lat(), latency.gpu_lat(1), latency.activation_lat(1)) == (7e-3, 1e-4, 3e-5)
+    assert latency.other_decode == 4e-3
+    with pytest.raises(CalibrationError):
+        fit({})
