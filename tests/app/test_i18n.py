@@ -1,3 +1,4 @@
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,10 +54,37 @@ def test_counts_choose_the_form(monkeypatch: pytest.MonkeyPatch) -> None:
     assert i18n.tr_count("{count} chat", "{count} chats", 5) == "(5 chats)"
 
 
-def test_an_unknown_language_stays_english(tmp_path: Path) -> None:
+def test_an_unknown_language_stays_english() -> None:
     assert not i18n.use_language("tlh")
     assert i18n.tr("Settings") == "Settings"
 
 
 def test_any_name_can_be_a_placeholder() -> None:
     assert i18n.tr("{text} and {one}", text="a", one="b") == "a and b"
+
+
+def compiled(texts: dict[str, str]) -> bytes:
+    """A gettext catalogue (.mo) with `texts`, built as the format is described in gettext's manual."""
+    entries = sorted({"": "Content-Type: text/plain; charset=UTF-8\n", **texts}.items())
+    tables: list[bytes] = []
+    pool = b""
+    start = 28 + 16 * len(entries)
+    for column in (0, 1):
+        for entry in entries:
+            text = entry[column].encode()
+            tables.append(struct.pack("<2I", len(text), start + len(pool)))
+            pool += text + b"\0"
+    head = struct.pack("<7I", 0x950412DE, 0, len(entries), 28, 28 + 8 * len(entries), 0, 0)
+    return head + b"".join(tables) + pool
+
+
+def test_a_catalogue_among_the_assets_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "translations" / "de" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "fiddler-chat.mo").write_bytes(compiled({"Delete “{title}”?": "„{title}“ löschen?"}))
+    monkeypatch.setattr(i18n, "assets_dir", lambda: tmp_path)
+    assert i18n.use_language("de")
+    assert i18n.tr("Delete “{title}”?", title="Rom") == "„Rom“ löschen?"
+    assert i18n.tr("Settings") == "Settings"
+    assert not i18n.use_language("fr")
+    assert i18n.tr("Delete “{title}”?", title="Rom") == "Delete “Rom”?"
