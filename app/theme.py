@@ -21,6 +21,7 @@ from PySide6.QtCore import QByteArray, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QFont, QFontDatabase, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
+from shiboken6 import isValid
 
 from app.paths import asset
 from app.theme_colors import Colors, load_colors, palette, style_sheet
@@ -100,6 +101,9 @@ class Theme(QObject):
         app.setPalette(palette(self.colors))
         app.setStyleSheet(style_sheet(self.colors))
         for owner, (icon, color) in list(self._with_icons.items()):
+            if not isValid(owner):  # Qt has deleted it, Python has not yet
+                del self._with_icons[owner]
+                continue
             cast(_HasIcon, owner).setIcon(self.icon(icon, color))
         self.changed.emit()
 

@@ -29,6 +29,7 @@ from app.storage import Conversation, Notice
 from app.storage.opening import Opened
 from app.storage.thread import StorageThread
 from app.theme import application_icon, mark, theme
+from app.wizard.memory import is_needed
 from app.worker import EngineWorker
 from engine.errors import EngineError
 from engine.events import GenerationStats
@@ -93,10 +94,10 @@ class MainWindow(QMainWindow):
         self.page.focus_composer()
         for problem in self._settings.problems:
             self.show_error(problem)
-        if self._settings.get(registry.WIZARD_COMPLETED) and self.model.saved_model is not None:
-            self.model.load_saved()
-        else:
+        if is_needed(self._settings):
             self.setup_requested.emit()
+        else:
+            self.model.load_saved()
 
     @Slot(object)
     def show_error(self, error: EngineError) -> None:

@@ -156,7 +156,7 @@ class Composer(QFrame):
         self._refresh()
 
     def set_state(self, state: ComposerState, reason: str = "") -> None:
-        """Change what the button does; `reason` says why nothing can be sent."""
+        """Change what the button does; `reason` says why nothing can be sent now."""
         self._state, self._reason = state, reason
         self._refresh()
 
@@ -185,7 +185,7 @@ class Composer(QFrame):
         if self._state is ComposerState.UNAVAILABLE:
             hint = self._reason
         elif self._state is ComposerState.GENERATING:
-            hint = tr("Writing the answer. Escape stops it.")
+            hint = self._reason or tr("Writing the answer. Escape stops it.")
         elif self.edit.send_on_enter:
             hint = tr("Enter sends, Shift+Enter begins a new line")
         else:

@@ -191,8 +191,11 @@ class ChatPage(QWidget):
 
     def _refresh_composer(self) -> None:
         session = self._session
+        shown = session.conversation.id if session.conversation else None
         if session.busy:
-            self.composer.set_state(ComposerState.GENERATING)
+            elsewhere = session.answering_id not in (None, shown)
+            reason = tr("An answer is being written in another chat. Escape stops it.") if elsewhere else ""
+            self.composer.set_state(ComposerState.GENERATING, reason)
         elif session.model is None:
             self.composer.set_state(ComposerState.UNAVAILABLE, self._why_not)
         else:

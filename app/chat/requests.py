@@ -10,7 +10,7 @@ from engine.params import Message
 
 TITLE_CHARACTERS = 60
 
-_MARKS = re.compile(r"^[\s#>*+\-`~\d.)]*\s")
+_MARKS = re.compile(r"^(?:\s+|[#>*+\-`~]+\s|\d+[.)]\s)+")  # of headings, quotes, lists and fences
 
 
 def turns(system_prompt: str, history: Sequence[MessageRow]) -> list[Message]:

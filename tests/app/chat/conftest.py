@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def settings() -> SettingsStore:
+def settings(tmp_path: Path) -> SettingsStore:
     """Settings of a program whose wizard has been gone through, kept in memory."""
     store = SettingsStore(None)
     store.set(registry.WIZARD_COMPLETED, True)
-    store.set(registry.MODEL_PATH, "/models/starter")
+    store.set(registry.MODEL_PATH, str(tmp_path))
     return store
 
 

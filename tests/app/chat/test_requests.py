@@ -53,7 +53,7 @@ def test_the_last_question_is_always_asked(history: list[MessageRow]) -> None:
         ("\n\n  # Plan for Monday\ndetails", "Plan for Monday"),
         ("- first item\n- second", "first item"),
         ("1. Step one", "Step one"),
-        ("3 apples", "apples"),
+        ("3 apples", "3 apples"),
         ("**", "**"),
         ("word " * 30, ("word " * 12).strip() + "…"),
         ("x" * 200, "x" * TITLE_CHARACTERS + "…"),
