@@ -128,13 +128,14 @@ def _recover(store: ChatStore, notices: list[Notice]) -> Opened:
 
 
 def _open_or_replace(path: Path, now: datetime) -> tuple[sqlite3.Connection, list[Notice]]:
-    finish_replacing(path, now)
+    finished = finish_replacing(path, now)
+    told = [] if finished is None else [finished]
     try:
-        return _open(path, now)
+        connection, notices = _open(path, now)
     except DamagedError as error:
-        notice = replace_damaged(path, now, error)
-    connection, notices = _open(path, now)
-    return connection, [notice, *notices]
+        told.append(replace_damaged(path, now, error))
+        connection, notices = _open(path, now)
+    return connection, told + notices
 
 
 def _open(path: Path, now: datetime) -> tuple[sqlite3.Connection, list[Notice]]:

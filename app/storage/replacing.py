@@ -34,13 +34,22 @@ def replace_damaged(path: Path, now: datetime, error: DamagedError) -> Notice:
     return _notice(error, aside, rescued)
 
 
-def finish_replacing(path: Path, now: datetime) -> None:
-    """Take the last steps of a replacement that a crash cut off; forget one that had not got so far."""
+def finish_replacing(path: Path, now: datetime) -> Notice | None:
+    """Take the last steps of a replacement that a crash cut off; forget one that had not got so far.
+
+    What to tell the user, if the file has been replaced.
+    """
     rescued = _beside(path, "rescued")
-    if rescued.exists() and not path.exists():
-        _set_aside(path, now)  # the damaged file's log, which would be taken for the new one's
-        os.replace(rescued, path)
-    rescued.unlink(missing_ok=True)
+    if path.exists() or not rescued.exists():
+        rescued.unlink(missing_ok=True)
+        return None
+    _set_aside(path, now)  # the damaged file's log, which would be taken for the new one's
+    os.replace(rescued, path)
+    return Notice(
+        _replaced(),
+        why=tr("The program ended while it was rescuing them; now the rest has been done."),
+        action=tr("The damaged file is kept beside {path}, with “damaged” in its name.", path=path),
+    )
 
 
 def _beside(path: Path, ending: str) -> Path:
@@ -64,6 +73,10 @@ def _set_aside(path: Path, now: datetime) -> Path:
     return aside
 
 
+def _replaced() -> str:
+    return tr("The file with your chats was damaged and has been replaced.")
+
+
 def _notice(error: DamagedError, aside: Path, rescued: Salvaged) -> Notice:
     if rescued.messages or rescued.conversations:
         chats = tr_count("{count} chat", "{count} chats", rescued.conversations)
@@ -72,7 +85,7 @@ def _notice(error: DamagedError, aside: Path, rescued: Salvaged) -> Notice:
     else:
         outcome = tr("Nothing in it could be read, so you start with an empty list.")
     return Notice(
-        tr("The file with your chats was damaged and has been replaced."),
+        _replaced(),
         why=f"{error.why} {outcome}",
         action=tr("The damaged file is kept as {path}. Copy it before trying other tools on it.", path=aside),
     )

@@ -168,6 +168,7 @@ def test_a_crash_while_replacing_loses_nothing(
         open_store(database, clock)
     monkeypatch.undo()
     opened = open_store(database, clock)
+    assert ["has been replaced" in notice.what for notice in opened.notices] == [True]
     found = rescued(opened.store)
     assert found.items() <= texts.items()
     assert len(found) > len(texts) / 2
@@ -261,7 +262,9 @@ def test_random_damage_never_stops_the_program(database: Path, clock: Any, seed:
     assert set(rescued(opened.store)) <= set(texts)
     assert usable(opened.store)
     opened.store.close()
-    assert open_store(database, clock).notices == ()
+    again = open_store(database, clock)
+    assert again.notices == ()
+    again.store.close()
 
 
 @pytest.mark.parametrize("seed", range(8))
