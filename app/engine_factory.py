@@ -57,8 +57,24 @@ class EngineFactory(Protocol):
     ) -> Any:
         """Measure the machine with a loaded model; save and return the profile."""
 
-    def prepare_starter(self, progress: ProgressCallback, cancel: CancelToken) -> Path:
-        """Make the starter model if it is not there yet; return its folder."""
+    def prepare_starter(
+        self, progress: ProgressCallback, cancel: CancelToken, *, force: bool = False
+    ) -> Path:
+        """Make the starter model if it is not there yet; return its folder.
 
-    def download(self, repo_id: str, folder: Path, progress: ProgressCallback, cancel: CancelToken) -> Path:
-        """Download a model from the Hugging Face hub into `folder`; return the model's folder."""
+        `force`: even if the disk looks too full.
+        """
+
+    def download(
+        self,
+        repo_id: str,
+        folder: Path,
+        progress: ProgressCallback,
+        cancel: CancelToken,
+        *,
+        force: bool = False,
+    ) -> Path:
+        """Download a model from the Hugging Face hub into `folder`; return the model's folder.
+
+        `force`: even if the disk looks too full.
+        """

@@ -39,14 +39,24 @@ class RealEngine:
 
         return calibrate(cast(Engine, engine), progress=progress, cancel=cancel, on_probe=on_probe)
 
-    def prepare_starter(self, progress: ProgressCallback, cancel: CancelToken) -> Path:
+    def prepare_starter(
+        self, progress: ProgressCallback, cancel: CancelToken, *, force: bool = False
+    ) -> Path:
         """Make the starter model if needed."""
         from engine import starter
 
-        return starter.ensure(progress, cancel)
+        return starter.ensure(progress, cancel, force=force)
 
-    def download(self, repo_id: str, folder: Path, progress: ProgressCallback, cancel: CancelToken) -> Path:
+    def download(
+        self,
+        repo_id: str,
+        folder: Path,
+        progress: ProgressCallback,
+        cancel: CancelToken,
+        *,
+        force: bool = False,
+    ) -> Path:
         """Download from the Hugging Face hub; files that are complete are not fetched again."""
         from engine.hub import download_model
 
-        return download_model(repo_id, folder, progress=progress, cancel=cancel)
+        return download_model(repo_id, folder, progress=progress, cancel=cancel, force=force)

@@ -57,6 +57,7 @@ class EngineWorker(QObject):
     def __init__(self, factory: EngineFactory, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._factory = factory
+        self.load_options: LoadOptions | None = None  # of the latest load
         self._engine: LoadedEngine | None = None  # touched by the worker's thread alone
         self._closing = False
         self._jobs: list[Job] = []  # running or waiting; touched by the GUI thread alone
@@ -90,6 +91,7 @@ class EngineWorker(QObject):
     @Slot(object, object)
     def load(self, path: Path, options: LoadOptions) -> None:
         """Load a model; the one loaded before is closed first, because there is no room for two."""
+        self.load_options = options
         self._submit("load", tr("Loading the model"), lambda job: self._run_load(job, path, options))
 
     @Slot()
@@ -105,14 +107,20 @@ class EngineWorker(QObject):
         )
 
     @Slot()
-    def prepare_starter(self) -> None:
-        """Make the starter model; `model_ready` brings its folder."""
-        self._submit("prepare_starter", tr("Preparing the starter model"), self._run_prepare_starter)
+    def prepare_starter(self, force: bool = False) -> None:
+        """Make the starter model, with `force` on a full disk too; `model_ready` brings its folder."""
+        self._submit(
+            "prepare_starter",
+            tr("Preparing the starter model"),
+            lambda job: self._run_prepare_starter(job, force),
+        )
 
     @Slot(str, object)
-    def download(self, repo_id: str, folder: Path) -> None:
-        """Download a model; `model_ready` brings its folder."""
-        self._submit("download", tr("The download"), lambda job: self._run_download(job, repo_id, folder))
+    def download(self, repo_id: str, folder: Path, force: bool = False) -> None:
+        """Download a model, with `force` on a full disk too; `model_ready` brings its folder."""
+        self._submit(
+            "download", tr("The download"), lambda job: self._run_download(job, repo_id, folder, force)
+        )
 
     @Slot()
     def close_model(self) -> None:
@@ -200,12 +208,12 @@ class EngineWorker(QObject):
         self._say_status(engine.status())
         self._say(lambda: self.finished.emit(request_id, finished))
 
-    def _run_prepare_starter(self, job: Job) -> None:
-        folder = self._factory.prepare_starter(self._outbox.put_progress, job.token)
+    def _run_prepare_starter(self, job: Job, force: bool) -> None:
+        folder = self._factory.prepare_starter(self._outbox.put_progress, job.token, force=force)
         self._say(lambda: self.model_ready.emit(folder))
 
-    def _run_download(self, job: Job, repo_id: str, folder: Path) -> None:
-        path = self._factory.download(repo_id, folder, self._outbox.put_progress, job.token)
+    def _run_download(self, job: Job, repo_id: str, folder: Path, force: bool) -> None:
+        path = self._factory.download(repo_id, folder, self._outbox.put_progress, job.token, force=force)
         self._say(lambda: self.model_ready.emit(path))
 
     def _need_engine(self) -> LoadedEngine:

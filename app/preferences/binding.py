@@ -37,7 +37,7 @@ class Binding(QObject):
     def save(self, value: Value) -> None:
         """Put the widget's value into the settings; reports instead of raising."""
         try:
-            self._settings.set(self.option.key, value)
+            self._settings.update({self.option.key: value})
         except SettingsError as error:
             self.invalid.emit(str(error))
             return

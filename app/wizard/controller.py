@@ -146,11 +146,11 @@ class WizardController(QObject):
         match effect:
             case Detect():
                 self._detection.run(self._knowledge.detect, self._on_detected, self._on_detect_failed)
-            case Fetch(Choice(Kind.STARTER), _):
-                self._worker.prepare_starter()
-            case Fetch(Choice(Kind.HUB, repo_id, folder), _):
+            case Fetch(Choice(Kind.STARTER), force):
+                self._worker.prepare_starter(force)
+            case Fetch(Choice(Kind.HUB, repo_id, folder), force):
                 assert folder is not None
-                self._worker.download(repo_id, folder)
+                self._worker.download(repo_id, folder, force)
             case Fetch(Choice(_, _, folder), _):
                 assert folder is not None
                 self.send(Fetched(folder))
@@ -247,7 +247,9 @@ class WizardController(QObject):
 
     @Slot(object)
     def _on_calibrated(self, profile: Profile) -> None:
-        self.send(Calibrated(profile))
+        # Where experts lie in a GPU's memory changes when the model is loaded again.
+        status = self.state.status
+        self.send(Calibrated(profile, reload=status is not None and status.has_gpu))
 
     @Slot(object)
     def _on_status(self, status: EngineStatus) -> None:

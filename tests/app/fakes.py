@@ -178,6 +178,7 @@ class ScriptedFactory:
     params: list[GenerationParams] = field(default_factory=list)
     options: list[LoadOptions] = field(default_factory=list)
     downloads: list[tuple[str, Path]] = field(default_factory=list)
+    forced: list[bool] = field(default_factory=list)  # of preparing and downloading
     emitted: int = 0
 
     @property
@@ -213,13 +214,25 @@ class ScriptedFactory:
             raise self.calibrate_error
         return self.profile
 
-    def prepare_starter(self, progress: ProgressCallback, cancel: CancelToken) -> Path:
+    def prepare_starter(
+        self, progress: ProgressCallback, cancel: CancelToken, *, force: bool = False
+    ) -> Path:
+        self.forced.append(force)
         self._steps("Converting the starter model", 3, progress, cancel, self.download_gate)
         if self.starter_error is not None:
             raise self.starter_error
         return self.model_folder
 
-    def download(self, repo_id: str, folder: Path, progress: ProgressCallback, cancel: CancelToken) -> Path:
+    def download(
+        self,
+        repo_id: str,
+        folder: Path,
+        progress: ProgressCallback,
+        cancel: CancelToken,
+        *,
+        force: bool = False,
+    ) -> Path:
+        self.forced.append(force)
         self.downloads.append((repo_id, folder))
         self._steps("Downloading", 3, progress, cancel, self.download_gate)
         if self.download_error is not None:

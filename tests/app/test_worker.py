@@ -268,7 +268,7 @@ def test_an_operation_that_does_not_give_way_does_not_hold_the_program(
     release, running = threading.Event(), threading.Event()
 
     class Stubborn(ScriptedFactory):
-        def prepare_starter(self, progress: Any, cancel: Any) -> Path:
+        def prepare_starter(self, progress: Any, cancel: Any, *, force: bool = False) -> Path:
             running.set()
             release.wait(10)
             return self.model_folder

@@ -39,8 +39,12 @@ def need_sentence(need: Need) -> str:
 
 def need_items(need: Need) -> str:
     """The items in one line, in the order of the bar's segments. An item is not broken between lines."""
-    texts = (f"{item.label} {format_bytes(item.nbytes)}" for item in need.items)
+    texts = (f"{_capital(item.label)} {format_bytes(item.nbytes)}" for item in need.items)
     return f"{NO_BREAK_SPACE}· ".join(text.replace(" ", NO_BREAK_SPACE) for text in texts)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 class NeedsView(QWidget):

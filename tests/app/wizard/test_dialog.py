@@ -208,6 +208,7 @@ class TestPlan:
         [(repo_id, folder)] = wizard.factory.downloads
         assert repo_id == "mistralai/Mixtral-8x7B-Instruct-v0.1"
         assert folder.name == "Mixtral-8x7B-Instruct-v0.1"
+        assert wizard.factory.forced == [True]
         assert wizard.factory.options[-1].force
 
     def test_graphics_memory_is_planned_where_there_is_some(
