@@ -1,25 +1,73 @@
-"""Opens the wizard and the settings from the main window."""
+"""Opens the wizard from the main window, one dialog at a time."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QDialog
 
 from app.settings import SettingsStore
 from app.window import MainWindow
+from app.wizard.offers import Knowledge
+from app.wizard.visit import choose_model, is_needed, recalibrate, set_up
 from app.worker import EngineWorker
 
 
 class SetupFlow(QObject):
-    """One dialog at a time; the chat stays as it is."""
+    """The chat stays as it is meanwhile; what the wizard loads, the window hears from the worker."""
 
-    def __init__(self, window: MainWindow, worker: EngineWorker, settings: SettingsStore) -> None:
+    def __init__(
+        self,
+        window: MainWindow,
+        worker: EngineWorker,
+        settings: SettingsStore,
+        knowledge: Knowledge | None = None,
+    ) -> None:
         super().__init__(window)
-        self._window, self._worker, self._settings = window, worker, settings
+        self._window, self._worker, self._settings, self._knowledge = window, worker, settings, knowledge
+        self.dialog: QDialog | None = None
+        window.setup_requested.connect(self.open_wizard)
+        window.settings_requested.connect(self.open_settings)
 
     @Slot()
     def open_wizard(self) -> None:
-        """Choose a model, get it, measure it."""
+        """Set the program up for the first time, or choose another model."""
+        if self._raise():
+            return
+        if is_needed(self._settings):
+            self._open(set_up(self._worker, self._settings, self._window, self._knowledge))
+        else:
+            status = self._window.model.status
+            self._open(choose_model(self._worker, self._settings, status, self._window, self._knowledge))
+
+    @Slot()
+    def recalibrate(self) -> None:
+        """Measure this computer again with the model that is in use."""
+        model = self._window.model.saved_model
+        if model is None:
+            self.open_wizard()
+        elif not self._raise():
+            status = self._window.model.status
+            dialog = recalibrate(self._worker, self._settings, model, status, self._window, self._knowledge)
+            self._open(dialog)
 
     @Slot()
     def open_settings(self) -> None:
         """Change how the program looks and works."""
+
+    def _open(self, dialog: QDialog) -> None:
+        self.dialog = dialog
+        dialog.finished.connect(self._forget)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _raise(self) -> bool:
+        if self.dialog is None:
+            return False
+        self.dialog.raise_()
+        self.dialog.activateWindow()
+        return True
+
+    @Slot()
+    def _forget(self) -> None:
+        self.dialog = None
+        self._window.page.focus_composer()

@@ -105,11 +105,14 @@ class ProseArea(TextArea):
             return
         grown = source.startswith(self._tail) and self._tail
         selection = self.textCursor()
+        ends = selection.anchor(), selection.position()
         touched = selection.hasSelection() and selection.selectionEnd() > self._tail_start
         if grown and (touched or len(source) > RENDERED_TAIL):
             cursor = QTextCursor(self.document())
             cursor.movePosition(QTextCursor.MoveOperation.End)
             cursor.insertText(source[len(self._tail) :])
+            if touched:
+                self.setTextCursor(_copy_of(selection, *ends))  # a selection up to the end would have grown
         else:
             self._replace_tail(source)
         self._tail = source
@@ -174,6 +177,13 @@ class PlainArea(TextArea):
         cursor = QTextCursor(self.document())
         cursor.setBlockFormat(layout)
         cursor.insertText(self._text, characters)
+
+
+def _copy_of(cursor: QTextCursor, anchor: int, position: int) -> QTextCursor:
+    copy = QTextCursor(cursor)
+    copy.setPosition(anchor)
+    copy.setPosition(position, QTextCursor.MoveMode.KeepAnchor)
+    return copy
 
 
 def open_link(url: QUrl) -> bool:

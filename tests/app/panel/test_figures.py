@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.chat.notices import describe, short_number, short_seconds
+from app.panel.figures import DASH, ExpertGrid, Share, shares, speed
+from engine.events import ExpertHits, GenerationStats, Phase, Place
+from tests.app.fakes import make_status, stats_after
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=3, max_size=3))
+def test_shares_are_the_engines_counts(counts: list[int]) -> None:
+    hits = ExpertHits.zeros(2, 3)
+    for place in Place:
+        hits.counts[Phase.DECODE, 1, 2, place] = counts[place] // 2
+        hits.counts[Phase.PREFILL, 0, 0, place] = counts[place] - counts[place] // 2
+    parts = shares(hits)
+    assert [part.count for part in parts] == counts
+    assert sum(part.fraction for part in parts) == pytest.approx(1 if sum(counts) else 0)
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"), [(0, "0 %"), (0.001, "under 1 %"), (0.005, "0 %"), (0.434, "43 %"), (1, "100 %")]
+)
+def test_percentages(fraction: float, text: str) -> None:
+    assert Share("x", 1, fraction, "cpu").percent == text
+
+
+def test_the_map_counts_what_the_engine_counted() -> None:
+    stats = stats_after(10, gpu=3, streamed=2)
+    grid = ExpertGrid.of(make_status(), stats.hits)
+    assert int(grid.uses.sum()) == int(stats.hits.counts.sum())
+    assert grid.heat.max() == 1
+    assert grid.heat.min() >= 0
+    assert grid.places[0, 0, Place.GPU] == 3
+
+
+def test_a_cell_is_described_in_words() -> None:
+    residency = np.zeros((6, 8), dtype=np.bool_)
+    residency[1, 2] = True
+    hits = ExpertHits.zeros(6, 8)
+    hits.counts[Phase.DECODE, 1, 2] = (3, 0, 0)
+    hits.counts[Phase.DECODE, 1, 4] = (0, 0, 1)
+    grid = ExpertGrid.of(make_status(residency=residency), hits)
+    assert grid.describe_cell(1, 2) == (
+        "Layer 2, expert 3: in GPU memory, used 3 times (75 % of its layer) – GPU 3, copied 0, CPU 0"
+    )
+    assert grid.describe_cell(0, 0) == "Layer 1, expert 1: in main memory, not used in this answer"
+    assert grid.describe().startswith("6 layers of 8 experts. 1 expert is in GPU memory. Most used: Layer 2")
+
+
+def test_figures_of_another_model_are_not_mixed_in() -> None:
+    grid = ExpertGrid.of(make_status(), ExpertHits.zeros(2, 2))
+    assert grid.uses.shape == (6, 8)
+    assert not grid.uses.any()
+    assert ExpertGrid.of(None, None).describe() == "No model is loaded."
+
+
+def test_speeds_are_told_or_dashed() -> None:
+    figures = speed(stats_after(20))
+    assert (figures.now, figures.average, figures.first_token) == ("42.0", "40.0", "0.2 s")
+    assert figures.prompt == "12 tokens, 4 of them remembered · 0.2 s · 60.0 tokens/s"
+    assert figures.answer == "20 tokens · 0.5 s"
+    assert set(vars(speed(None)).values()) == {DASH}
+    assert set(vars(speed(GenerationStats())).values()) == {DASH}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.4, "0.40"), (0.96, "1.0"), (4.25, "4.2"), (99.9, "99.9"), (123.4, "123")]
+)
+def test_numbers_have_three_digits_at_most(value: float, text: str) -> None:
+    assert short_number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0852, "85 ms"), (0.0996, "0.1 s"), (1.44, "1.4 s"), (200, "3 min 20 s")]
+)
+def test_durations(value: float, text: str) -> None:
+    assert short_seconds(value) == text
+
+
+def test_the_line_below_an_answer() -> None:
+    assert describe(stats_after(48)) == "48 tokens · 40.0 tokens/s · first after 0.2 s"
+    assert describe(GenerationStats(generated_tokens=1)) == "1 token"
+    assert describe(GenerationStats()) == ""

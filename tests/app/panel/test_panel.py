@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QColor
+from pytestqt.qtbot import QtBot
+
+from app.panel.expert_map import ExpertMap
+from app.panel.figures import ExpertGrid
+from app.panel.memory import GpuMemory, MemoryReading, read_ram
+from app.panel.panel import LivePanel
+from app.theme import theme
+from engine.events import ExpertHits, Phase
+from tests.app.fakes import make_status, stats_after
+
+GIB = 2**30
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+class Ram:
+    """A memory whose readings are counted."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+
+    def __call__(self) -> MemoryReading:
+        self.reads += 1
+        return MemoryReading(16 * GIB, 6 * GIB, 2 * GIB)
+
+
+@pytest.fixture
+def ram() -> Ram:
+    return Ram()
+
+
+@pytest.fixture
+def panel(qtbot: QtBot, ram: Ram) -> LivePanel:
+    theme().apply("light")
+    made = LivePanel(ram=ram)
+    qtbot.addWidget(made)
+    made.resize(320, 800)
+    return made
+
+
+def test_the_panel_shows_the_engines_figures(panel: LivePanel) -> None:
+    panel.show()
+    panel.show_status(make_status())
+    stats = stats_after(20, gpu=12)
+    panel.show_stats(stats)
+    assert panel.now.text() == "42.0"
+    assert panel.rows["average"].text() == "40.0"
+    total = int(stats.hits.counts.sum())
+    gpu = 12 * 6
+    assert panel.shares.texts[0] == f"{round(100 * gpu / total)} %  ({gpu:,})"
+    assert panel.shares.texts[2] == f"{round(100 * (total - gpu) / total)} %  ({total - gpu:,})"
+    assert int(panel.map.grid.uses.sum()) == total
+    assert panel.context.text == "32 of 512 tokens"
+    assert panel.ram.text == "6.0 GiB of 16.0 GiB"
+    assert panel.vram.text == "No GPU in use"
+
+
+def test_a_hidden_panel_does_nothing_and_catches_up_when_shown(
+    qtbot: QtBot, panel: LivePanel, ram: Ram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grids: list[ExpertGrid] = []
+    monkeypatch.setattr(panel.map, "set_grid", grids.append)
+    panel.show_status(make_status())
+    for tokens in range(1, 30):
+        panel.show_stats(stats_after(tokens))
+    assert grids == []
+    assert ram.reads == 0
+    panel.show()
+    assert len(grids) == 1
+    assert panel.rows["answer"].text().startswith("29 tokens")
+    assert ram.reads == 1
+    panel.hide()
+    panel.show_stats(stats_after(30))
+    assert len(grids) == 1
+    assert not panel._timer.isActive()
+
+
+def test_another_model_clears_the_figures_of_the_first(panel: LivePanel) -> None:
+    panel.show()
+    panel.show_status(make_status())
+    panel.show_stats(stats_after(5))
+    panel.show_status(make_status(model_name="Other"))
+    assert panel.now.text() == "–"
+    panel.show_status(None)
+    assert panel.map.grid.layers == 0
+
+
+@pytest.fixture
+def expert_map(qtbot: QtBot) -> ExpertMap:
+    theme().apply("light")
+    made = ExpertMap()
+    qtbot.addWidget(made)
+    made.resize(320, 132)
+    residency = np.zeros((6, 8), dtype=np.bool_)
+    residency[0, 1] = True
+    hits = ExpertHits.zeros(6, 8)
+    hits.counts[Phase.DECODE, :, 0, 2] = 10
+    hits.counts[Phase.DECODE, :, 2, 2] = 5
+    made.set_grid(ExpertGrid.of(make_status(residency=residency), hits))
+    made.show()
+    return made
+
+
+def lightness(expert_map: ExpertMap, layer: int, expert: int) -> float:
+    image = expert_map.grab().toImage()
+    rect = expert_map.cell_rect(layer, expert)
+    place = (rect.topLeft() + QPointF(5, 5)) * image.devicePixelRatio()
+    return QColor(image.pixel(place.toPoint())).lightnessF()
+
+
+def test_use_is_shown_by_lightness_and_residency_by_an_outline(expert_map: ExpertMap) -> None:
+    unused, used, most = (lightness(expert_map, 3, expert) for expert in (3, 2, 0))
+    assert unused > used > most
+    image = expert_map.grab().toImage()
+    edges = [expert_map.cell_rect(0, expert).topLeft() + QPointF(1, 9) for expert in (1, 3)]
+    resident, other = (QColor(image.pixel(edge.toPoint())).lightnessF() for edge in edges)
+    assert other - resident > 0.3
+
+
+def test_every_place_of_the_map_belongs_to_the_cell_that_is_painted_there(expert_map: ExpertMap) -> None:
+    for layer in range(6):
+        for expert in range(8):
+            assert expert_map.cell_at(expert_map.cell_rect(layer, expert).center()) == (layer, expert)
+    assert expert_map.cell_at(QPointF(-1, 5)) is None
+
+
+def test_the_map_can_be_read_with_the_keyboard(qtbot: QtBot, expert_map: ExpertMap) -> None:
+    told: list[str] = []
+    expert_map.described.connect(told.append)
+    expert_map.setFocus()
+    qtbot.keyClick(expert_map, Qt.Key.Key_Right)
+    qtbot.keyClick(expert_map, Qt.Key.Key_Right)
+    qtbot.keyClick(expert_map, Qt.Key.Key_Down)
+    assert told[-1].startswith("Layer 2, expert 3: in main memory, used 5 times")
+    assert expert_map.accessibleDescription() == told[-1]
+    for _ in range(20):
+        qtbot.keyClick(expert_map, Qt.Key.Key_Left)
+    assert told[-1].startswith("Layer 2, expert 1")
+    expert_map.clearFocus()
+    assert expert_map.accessibleDescription().startswith("6 layers of 8 experts.")
+
+
+def test_ram_readings_are_of_this_machine() -> None:
+    reading = read_ram()
+    assert 0 < reading.ours <= reading.used <= reading.total
+
+
+def test_gpu_memory_comes_from_nvml_and_its_absence_is_no_error() -> None:
+    class NVMLError(Exception):
+        pass
+
+    class Nvml:
+        def __init__(self, works: bool) -> None:
+            self.works = works
+            self.NVMLError = NVMLError
+
+        def nvmlInit(self) -> None:
+            if not self.works:
+                raise NVMLError("no driver")
+
+        def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+            return index
+
+        def nvmlDeviceGetMemoryInfo(self, handle: int) -> MemoryReading:
+            return MemoryReading(24 * GIB, 10 * GIB, 0)
+
+    working, broken = GpuMemory(), GpuMemory()
+    working._nvml, broken._nvml = Nvml(True), Nvml(False)
+    assert working.read(3 * GIB) == MemoryReading(24 * GIB, 10 * GIB, 3 * GIB)
+    assert broken.read(0) is None
+    assert broken.read(0) is None
