@@ -1,7 +1,7 @@
 """The CPU's kernels behind tensors: a pool of threads that runs packed experts and linear layers.
 
-Activations are float32 in and out. Levels up to AVX512 multiply in float32 (bf16 weights are widened exactly);
-AVX512_BF16 and AMX round activations to bf16 and add in float32.
+Activations are float32 in and out. Levels up to AVX512 multiply in float32 (bf16 weights are widened
+exactly); AVX512_BF16 and AMX round activations to bf16 and add in float32.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ __all__ = [
 class ExpertJob:
     """One expert and the tokens that chose it.
 
-    `block`: the packed expert, uint8 [shape.nbytes], aligned to 64 bytes. `tokens`: int32 [n], rows of x and of
-    out; n may be 0 and a row may occur more than once. `weights`: float32 [n], the routing weight of each.
+    `block`: the packed expert, uint8 [shape.nbytes], aligned to 64 bytes. `tokens`: int32 [n], rows of x
+    and of out; n may be 0 and a row may occur more than once. `weights`: float32 [n], their routing weights.
     """
 
     block: Tensor
@@ -76,10 +76,10 @@ class Ticket:
 class CpuPool:
     """Persistent threads that run the kernels of one instruction set level.
 
-    `threads` counts the thread that calls and waits (it helps), so one fewer is started; by default the usable
-    physical cores. Results depend on the thread count, never on timing. The calls may come from several
-    threads and release the GIL. A pool works only in the process that made it. Use it as a context manager, or
-    close it; what is still open at the end of the program is closed then.
+    `threads` counts the thread that calls and waits (it helps), so one fewer is started; by default the
+    usable physical cores. Results depend on the thread count, never on timing. The calls may come from
+    several threads and release the GIL. A pool works only in the process that made it. Use it as a context
+    manager, or close it; what is still open at the end of the program is closed then.
     """
 
     def __init__(self, threads: int | None = None, isa: Isa | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The exceptions of the kernels. Wrong arguments are ValueError and TypeError; these are about the machine."""
+"""The exceptions of the kernels. Wrong arguments are ValueErrors; these are about the machine."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The packed layout of weights on the host (csrc/layout.h), its sizes, and the way back to plain matrices.
 
-A tile is 16 rows × 32 inputs of bf16 with pairs of inputs interleaved, [16 pairs][16 rows][2]: 1 KB. An expert
-is a sequence of panels of 32 intermediate neurons; a panel holds the tiles of its w1 rows, of its w3 rows, and
-of the matching w2 columns, so that it is a complete piece of the expert. Sizes are padded to 32 with zeros.
+A tile is 16 rows × 32 inputs of bf16 with pairs of inputs interleaved, [16 pairs][16 rows][2]: 1 KB. An
+expert is a sequence of panels of 32 intermediate neurons; a panel holds the tiles of its w1 rows, of its w3
+rows, and of the matching w2 columns, so that it is a complete piece of the expert. Sizes are padded to 32
+with zeros.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class ExpertShape:
 
     @property
     def panel_nbytes(self) -> int:
-        """Bytes of one panel: 4 row tiles of w1 and w3, and 2 tiles of w2 for each tile of the hidden size."""
+        """Bytes of one panel: for each tile along the hidden size four of w1 and w3, and two of w2."""
         return 6 * self.k_tiles * TILE_BYTES
 
     @property
@@ -72,8 +73,8 @@ def unpack_expert(block: Tensor, shape: ExpertShape) -> tuple[Tensor, Tensor, Te
     tiles = block.view(torch.bfloat16).view(shape.panels, 6 * k, TILE_COLS // 2, TILE_ROWS, 2)
 
     def rows(first: int) -> Tensor:
-        part = tiles[:, first : first + 2 * k].unflatten(1, (2, k))  # [panel, row tile, k, pair, row, 2]
-        plain = part.permute(0, 1, 4, 2, 3, 5).reshape(shape.panels * PANEL_ROWS, k * TILE_COLS)
+        part = tiles[:, first : first + 2 * k].reshape(2 * shape.panels, k, TILE_COLS // 2, TILE_ROWS, 2)
+        plain = part.permute(0, 3, 1, 2, 4).reshape(shape.panels * PANEL_ROWS, k * TILE_COLS)
         return plain[: shape.intermediate, : shape.hidden].contiguous()
 
     down = tiles[:, 4 * k :].permute(1, 3, 0, 2, 4)  # from [panel, row tile, pair, row, 2]

@@ -1,4 +1,4 @@
-"""What the kernels compute, in plain torch: the yardstick of tests and benchmarks, in any dtype and device."""
+"""What the kernels compute, in plain torch, in any dtype and on any device: the yardstick of tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Job(Protocol):
 
 
 def expert(x: Tensor, w1: Tensor, w3: Tensor, w2: Tensor) -> Tensor:
-    """Return the expert's output for x [tokens, hidden]: w2 (silu(w1 x) ⊙ w3 x), in the dtype of the inputs."""
+    """Return the expert's output for x [tokens, hidden]: w2 (silu(w1 x) ⊙ w3 x), in the inputs' dtype."""
     return (torch.nn.functional.silu(x @ w1.T) * (x @ w3.T)) @ w2.T
 
 

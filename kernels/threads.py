@@ -1,4 +1,4 @@
-"""How many threads the pool may use: physical cores, less what affinity and control groups take. Torch-free."""
+"""How many threads the pool may use: physical cores, within affinity and control groups. Torch-free."""
 
 from __future__ import annotations
 
