@@ -64,13 +64,21 @@ class Ticket:
         self._tensors = tensors
 
     def wait(self) -> None:
-        """Help with the work, then block until all of it is done. Waiting again returns at once."""
+        """Help with the work, then block until all of it is done. Waiting again returns at once.
+
+        A closed pool still finishes what was submitted.
+        """
         if self._native is None:
             return
         self._pool.check_process()
         self._native.wait()
         self._native = None
         self._tensors = ()
+
+    def __del__(self) -> None:
+        # The threads still use the tensors of a ticket that nobody waited for.
+        if self._native is not None and self._pool.in_own_process():
+            self._native.wait()
 
 
 class CpuPool:
@@ -167,11 +175,15 @@ class CpuPool:
 
     def check_process(self) -> None:
         """Raise PoolError in a process forked from the pool's own: its threads do not exist there."""
-        if os.getpid() != self._process:
+        if not self.in_own_process():
             raise PoolError(
                 f"The pool of CPU threads belongs to process {self._process}, and this is a fork of it.",
                 "Make a new pool in the new process.",
             )
+
+    def in_own_process(self) -> bool:
+        """Whether this is the process that made the pool, not a fork of it."""
+        return os.getpid() == self._process
 
     def __enter__(self) -> CpuPool:
         return self

@@ -20,6 +20,9 @@ struct Avx512Ops {
   static FIDDLER_INLINE Vec max(Vec x, Vec y) { return _mm512_max_ps(x, y); }
   static FIDDLER_INLINE Vec min(Vec x, Vec y) { return _mm512_min_ps(x, y); }
   static FIDDLER_INLINE Vec fma(Vec x, Vec y, Vec z) { return _mm512_fmadd_ps(x, y, z); }
+  static FIDDLER_INLINE Vec zero_below(Vec v, Vec x, float limit) {
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(limit), _CMP_NLT_UQ), v);
+  }
   static FIDDLER_INLINE Vec round(Vec x) {
     return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   }

@@ -32,6 +32,11 @@ struct Avx2 {
   static FIDDLER_INLINE Vec fma(Vec x, Vec y, Vec z) {
     return {_mm256_fmadd_ps(x.a, y.a, z.a), _mm256_fmadd_ps(x.b, y.b, z.b)};
   }
+  static FIDDLER_INLINE Vec zero_below(Vec v, Vec x, float limit) {
+    const __m256 least = _mm256_set1_ps(limit);
+    return {_mm256_andnot_ps(_mm256_cmp_ps(x.a, least, _CMP_LT_OQ), v.a),
+            _mm256_andnot_ps(_mm256_cmp_ps(x.b, least, _CMP_LT_OQ), v.b)};
+  }
   static FIDDLER_INLINE Vec round(Vec x) { return {round1(x.a), round1(x.b)}; }
   static FIDDLER_INLINE Vec exp2i(Vec n) { return {exp2i1(n.a), exp2i1(n.b)}; }
   static FIDDLER_INLINE __m256 round1(__m256 x) {

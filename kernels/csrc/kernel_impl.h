@@ -4,8 +4,9 @@
 // compiled with its own flags (see kernel.h).
 //
 // A policy P provides
-//   Vec            16 floats; zero, load, store, set1, add, mul, fma(a, b, c) = a * b + c, div, max, min,
-//                  exp2i(n) = 2^n for whole n from -126 to 127, round
+//   Vec            16 floats; zero, load, store, set1, add, mul, fma(a, b, c) = a * b + c, div, round,
+//                  max, min (the second argument where one is NaN), zero_below(v, x, limit) = 0 where
+//                  x < limit, else v; exp2i(n) = 2^n for whole n from -126 to 127
 //   Activation     the stored type of an activation
 //   kHalves        in how many steps a pair of inputs is multiplied: 2 (even, then odd) or 1 (dot product)
 //   Weight weight(tile_pair, half), Input input(pair, half), dot(acc, weight, input)
@@ -132,14 +133,20 @@ FIDDLER_INLINE typename P::Vec exp_small(typename P::Vec x) {
   return P::mul(p, P::exp2i(n));
 }
 
-// silu(x) = x / (1 + exp(-x)). Below -87 the true value is under 1e-36; taking it at -87 keeps exp finite and
-// gives neither NaN nor a wrong magnitude for any x down to minus infinity. NaN stays NaN: max and min return
-// their second argument when one is NaN.
+// silu(x) = x / (1 + exp(-x)); 0 below -87, where the true value is under 1e-36 (and exp would overflow).
 template <class P>
 FIDDLER_INLINE typename P::Vec silu(typename P::Vec x) {
-  const auto low = P::max(P::set1(-87.0f), x);
-  const auto negated = P::mul(P::min(P::set1(87.0f), low), P::set1(-1.0f));
-  return P::div(low, P::add(P::set1(1.0f), exp_small<P>(negated)));
+  const auto clamped = P::min(P::set1(87.0f), P::max(P::set1(-87.0f), x));
+  const auto e = exp_small<P>(P::mul(clamped, P::set1(-1.0f)));
+  return P::zero_below(P::div(x, P::add(P::set1(1.0f), e)), x, -87.0f);
+}
+
+// Sums that overflowed become the largest bf16, so that they cannot turn into NaN (0 times infinity) further
+// on; a NaN stays one.
+template <class P>
+FIDDLER_INLINE typename P::Vec finite(typename P::Vec x) {
+  constexpr float kLargest = 3.38953139e38f;
+  return P::min(P::set1(kLargest), P::max(P::set1(-kLargest), x));
 }
 
 template <class P>
@@ -148,9 +155,9 @@ void swiglu(const float* gate_up, std::size_t tokens, void* x) {
   const std::size_t stride = 2 * tokens;
   for (std::size_t tile = 0; tile < 2; ++tile) {
     for (std::size_t n = 0; n < tokens; ++n) {
-      const auto gate = P::load(gate_up + (tile * tokens + n) * 16);
-      const auto up = P::load(gate_up + ((tile + 2) * tokens + n) * 16);
-      P::store_pairs(out + tile * 8 * stride + 2 * n, stride, P::mul(silu<P>(gate), up));
+      const auto gate = finite<P>(P::load(gate_up + (tile * tokens + n) * 16));
+      const auto up = finite<P>(P::load(gate_up + ((tile + 2) * tokens + n) * 16));
+      P::store_pairs(out + tile * 8 * stride + 2 * n, stride, finite<P>(P::mul(silu<P>(gate), up)));
     }
   }
 }

@@ -41,6 +41,9 @@ struct Portable {
   static FIDDLER_INLINE Vec min(const Vec& a, const Vec& b) {
     return each([&](int i) { return a.v[i] < b.v[i] ? a.v[i] : b.v[i]; });
   }
+  static FIDDLER_INLINE Vec zero_below(const Vec& v, const Vec& x, float limit) {
+    return each([&](int i) { return x.v[i] < limit ? 0.0f : v.v[i]; });
+  }
   static FIDDLER_INLINE Vec round(const Vec& a) {  // adding 1.5 * 2^23 leaves no bits for a fraction
     return each([&](int i) { return (a.v[i] + 12582912.0f) - 12582912.0f; });
   }
