@@ -19,7 +19,6 @@ from engine.generation.meter import Meter
 from engine.generation.sampling import Sampler
 from engine.generation.stopping import LoopDetector, StopStrings
 from engine.params import GenerationParams
-from engine.progress import CancelToken
 from engine.session import Logits, Session
 from engine.tokenizer import TokenStream
 
@@ -30,7 +29,8 @@ STATS_INTERVAL = 0.1  # seconds
 class Request:
     """One generation: the prompt's token ids, what ends it, and how its tokens become text.
 
-    `started` is when the user asked, on `clock`; `hits` returns the model's running total of executions.
+    `cancelled` tells whether to stop. `started` is when the user asked, on `clock`; `hits` returns the
+    model's running total of executions.
     """
 
     prompt: Sequence[int]
@@ -38,7 +38,7 @@ class Request:
     eos_ids: frozenset[int]
     text: TokenStream
     hits: Callable[[], ExpertHits]
-    cancel: CancelToken
+    cancelled: Callable[[], bool]
     started: float
     clock: Callable[[], float] = time.perf_counter
 
@@ -73,7 +73,7 @@ def generate(session: Session, request: Request) -> Iterator[Event]:
     yield PromptProgress(reused, total, reused)
     chunks = session.read(request.prompt)
     while logits is None:
-        if request.cancel.cancelled:
+        if request.cancelled():
             yield from finished(FinishReason.CANCELLED)
             return
         logits = next(chunks)
@@ -93,7 +93,7 @@ def generate(session: Session, request: Request) -> Iterator[Event]:
             yield TextDelta(text)
         if stopped:
             reason = FinishReason.STOP_STRING
-        elif request.cancel.cancelled:
+        elif request.cancelled():
             reason = FinishReason.CANCELLED
         elif reason is None and meter.generated >= request.params.max_tokens:
             reason = FinishReason.LENGTH

@@ -36,7 +36,7 @@ class Run:
             eos_ids=frozenset({EOS}),
             text=LetterStream(),
             hits=lambda: self.model.hits,
-            cancel=self.cancel,
+            cancelled=lambda: self.cancel.cancelled,
             started=self.clock(),
             clock=self.clock,
         )

@@ -1,0 +1,287 @@
+"""The engine as others use it: load a model, generate, ask how it stands, close. One generation at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import psutil
+import torch
+
+from engine.checkpoint.inspect import ModelInfo, inspect_model
+from engine.errors import CheckpointError, EngineError, GenerationError, HardwareError, ShortageError
+from engine.events import Event
+from engine.generation.defaults import default_params, eos_ids
+from engine.generation.loop import Request, generate
+from engine.hardware import Hardware, detect
+from engine.models.loader import LoadedModel, load_model
+from engine.options import LoadOptions
+from engine.params import GenerationParams, Message
+from engine.placement import Placement, place_nothing, place_popular
+from engine.plan import Plan, make_plan
+from engine.profile import Profile
+from engine.profile_store import ProfileState, find_profile
+from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
+from engine.session import Session
+from engine.starter import NAME as STARTER_NAME
+from engine.status import EngineStatus
+from engine.tokenizer import Tokenizer
+from kernels.errors import KernelsError
+
+CPU_PREFILL_CHUNK = 128  # tokens; a cancel waits for at most one chunk, half a second for the starter model
+GPU_PREFILL_CHUNK = 512  # fewer passes over the experts that have to be copied
+
+
+class Engine:
+    """A loaded model. Made by `Engine.load`.
+
+    `info`, `hardware`, `options`, `plan`, `profile` and `placement` say what was loaded, where and why;
+    `notes` are sentences for the user. `parts` are the model's parts, for those who measure it.
+    """
+
+    def __init__(
+        self,
+        parts: LoadedModel,
+        tokenizer: Tokenizer,
+        hardware: Hardware,
+        options: LoadOptions,
+        plan: Plan,
+        profile: Profile | None,
+        placement: Placement,
+        notes: tuple[str, ...],
+    ) -> None:
+        self.info: ModelInfo = parts.info
+        self.hardware = hardware
+        self.options = options
+        self.plan = plan
+        self.profile = profile
+        self.placement = placement
+        self.notes = notes
+        self.default_params = default_params(self.info.path, is_starter=self.info.is_starter)
+        self._tokenizer = tokenizer
+        self._eos_ids = tokenizer.eos_ids | eos_ids(self.info.path)
+        chunk = CPU_PREFILL_CHUNK if parts.model.device.type == "cpu" else GPU_PREFILL_CHUNK
+        self._session: Session | None = Session(parts.model, plan.context_length, chunk)
+        self._parts: LoadedModel | None = parts
+        self._busy = threading.Lock()
+        self._closing = False
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        options: LoadOptions | None = None,
+        profile: Profile | None = None,
+        progress: ProgressCallback = ignore_progress,
+        cancel: CancelToken | None = None,
+    ) -> Engine:
+        """Load the model in a folder.
+
+        Without a `profile`, the saved calibration of this machine and model is looked up. Everything that can
+        be refused (files, tokenizer, memory) is checked before the weights are read.
+
+        Raises:
+            CheckpointError: the folder holds no usable model.
+            HardwareError: a GPU or an instruction set was asked for that is not there.
+            ShortageError: RAM or VRAM does not suffice, itemised; not with `options.force`.
+            Cancelled: everything loaded so far is freed.
+        """
+        options = options or LoadOptions()
+        progress(Progress("Checking the model and the computer"))
+        info = inspect_model(path)
+        tokenizer = Tokenizer.load(info.path)
+        if tokenizer.size > info.config.vocab_size:
+            raise CheckpointError(
+                "The tokenizer does not belong to this model.",
+                why=f"It has {tokenizer.size} tokens, the model knows {info.config.vocab_size}.",
+                action="Get tokenizer.json again from where the model came from.",
+            )
+        hardware = detect(info.path)
+        if options.device == "cpu":
+            hardware = hardware.without_gpu()
+        notes: list[str] = []
+        if profile is None:
+            found = find_profile(hardware, info, threads=options.threads)
+            profile = found.profile
+            if found.state not in (ProfileState.VALID, ProfileState.MISSING):
+                notes.append(found.message)
+        plan = make_plan(hardware, info, options, profile)
+        plan.requirements.check(force=options.force)
+        placement = _placement(plan, profile)
+        with _explained():
+            parts = load_model(
+                info.path,
+                replace(options, device=plan.device),
+                placement.resident if plan.has_gpu else None,
+                progress,
+                cancel,
+                costs=None if profile is None else profile.latency,
+            )
+            try:
+                notes[:0] = [*plan.notes, *tokenizer.notes]
+                return cls(parts, tokenizer, hardware, options, plan, profile, placement, tuple(notes))
+            except BaseException:
+                parts.close()
+                raise
+
+    @property
+    def parts(self) -> LoadedModel:
+        """The model, its experts, executor, counters and CPU pool. Raises EngineError after `close`."""
+        if self._parts is None:
+            raise EngineError("The model is closed.", action="Load it again.")
+        return self._parts
+
+    def generate(
+        self, messages: Sequence[Message], params: GenerationParams, cancel: CancelToken | None = None
+    ) -> Iterator[Event]:
+        """Answer a conversation; what its beginning has in common with the last one is not read again.
+
+        Nothing happens before the first event is asked for, and the last one is Finished. Closing the
+        iterator early ends the generation.
+
+        Raises:
+            GenerationError: another generation runs, the conversation is not accepted or does not fit.
+        """
+        started = time.perf_counter()
+        return self._events(lambda: self._tokenizer.encode_chat(messages), params, cancel, started, False)
+
+    def continue_raw(
+        self, prompt: str, params: GenerationParams, cancel: CancelToken | None = None
+    ) -> Iterator[Event]:
+        """Continue a text as it is, without a chat template; otherwise like `generate`."""
+        started = time.perf_counter()
+        return self._events(lambda: self._tokenizer.encode(prompt), params, cancel, started, bool(prompt))
+
+    def count_tokens(self, text: str) -> int:
+        """How many tokens a text is by itself, without the chat template's."""
+        return self._tokenizer.count(text)
+
+    def use_profile(self, profile: Profile) -> None:
+        """Let the policy use a new calibration from now on. Where experts lie changes when loading again."""
+        self.profile = profile
+        self.parts.executor.costs = profile.latency
+
+    def status(self) -> EngineStatus:
+        """How things stand now. Raises EngineError after `close`."""
+        parts, config, plan = self.parts, self.info.config, self.plan
+        residency = np.zeros((config.num_layers, config.num_experts), dtype=np.bool_)
+        if plan.has_gpu and parts.residents is not None:
+            residency = parts.residents.resident.copy()
+        on_gpu = parts.model.device.type == "cuda"
+        return EngineStatus(
+            model_name=STARTER_NAME if self.info.is_starter else self.info.name,
+            layers=config.num_layers,
+            experts=config.num_experts,
+            residency=residency,
+            ram_used=psutil.Process().memory_info().rss,
+            vram_used=torch.cuda.memory_reserved(parts.model.device) if on_gpu else 0,
+            vram_budget=plan.vram_budget,
+            threads=parts.pool.threads,
+            isa=parts.pool.isa.value,
+            policy=self.options.policy,
+            device=plan.device_name,
+            has_gpu=plan.has_gpu,
+            context_length=plan.context_length,
+            context_used=0 if self._session is None else self._session.used,
+            is_starter=self.info.is_starter,
+            calibrated=self.profile is not None,
+            notes=self.notes,
+        )
+
+    @contextmanager
+    def exclusive(self) -> Iterator[LoadedModel]:
+        """Use the model's parts alone, as a calibration does. Raises GenerationError if they are in use."""
+        if not self._busy.acquire(blocking=False):
+            raise GenerationError(
+                "The model is busy.",
+                why="It answers, or is being measured, one thing at a time.",
+                action="Wait for the answer that runs, or stop it.",
+            )
+        try:
+            yield self.parts
+        finally:
+            self._busy.release()
+            self._free_if_closing()
+
+    def close(self) -> None:
+        """Free the memory and end the threads; closing twice is harmless.
+
+        A generation that runs ends at its next token with FinishReason.CANCELLED, and the memory is freed
+        then.
+        """
+        self._closing = True
+        self._free_if_closing()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _events(
+        self,
+        encode: Callable[[], list[int]],
+        params: GenerationParams,
+        cancel: CancelToken | None,
+        started: float,
+        after_text: bool,
+    ) -> Iterator[Event]:
+        with self.exclusive() as parts, _explained():
+            assert self._session is not None
+            request = Request(
+                prompt=encode(),
+                params=params,
+                eos_ids=self._eos_ids,
+                text=self._tokenizer.stream(after_text=after_text),
+                hits=parts.counters.snapshot,
+                cancelled=lambda: self._closing or (cancel is not None and cancel.cancelled),
+                started=started,
+            )
+            yield from generate(self._session, request)
+
+    def _free_if_closing(self) -> None:
+        """Free everything if closing was asked for and nobody uses the model; its user does it otherwise."""
+        if not self._closing or not self._busy.acquire(blocking=False):
+            return
+        try:
+            parts, self._parts, self._session = self._parts, None, None
+            if parts is not None:
+                on_gpu = parts.model.device.type == "cuda"
+                parts.close()
+                del parts
+                if on_gpu:
+                    torch.cuda.empty_cache()
+        finally:
+            self._busy.release()
+
+
+def _placement(plan: Plan, profile: Profile | None) -> Placement:
+    """The most popular experts, as far as there is room; without a profile, the same number in each layer."""
+    if not plan.has_gpu:
+        return place_nothing(plan.layers, plan.experts)
+    popularity = np.ones((plan.layers, plan.experts)) if profile is None else profile.popularity
+    return place_popular(popularity, plan.expert_slots)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Errors of the libraries below, in the user's words."""
+    try:
+        yield
+    except KernelsError as error:
+        raise HardwareError(error.what, action=error.action) from error
+    except torch.OutOfMemoryError as error:
+        raise ShortageError(
+            "The graphics card's memory is full.",
+            why="Other programs may have taken some of it since the model was planned.",
+            action="Close programs that use the graphics card, or load again with a smaller budget.",
+        ) from error
+    except MemoryError as error:
+        raise ShortageError(
+            "The computer's memory is full.", action="Close other programs, or choose a shorter context."
+        ) from error
