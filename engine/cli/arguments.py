@@ -1,0 +1,65 @@
+"""Arguments that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from engine import starter
+from engine.cli.console import Console
+from engine.options import DEVICES, POLICIES, LoadOptions
+from engine.progress import CancelToken
+from engine.units import GIB
+
+STARTER = "starter"
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """--json and --quiet, which every command has."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def add_loading(parser: argparse.ArgumentParser) -> None:
+    """What decides how a model is loaded."""
+    group = parser.add_argument_group("loading")
+    group.add_argument(
+        "--model", required=True, metavar="MODEL", help="“starter”, or the folder of a Mixtral model"
+    )
+    group.add_argument("--policy", choices=POLICIES, default=LoadOptions.policy, help="default: %(default)s")
+    group.add_argument("--device", choices=DEVICES, default=LoadOptions.device, help="default: %(default)s")
+    group.add_argument("--vram-budget", type=float, metavar="GIB", help="graphics memory to use at most")
+    group.add_argument("--ram-reserve", type=float, metavar="GIB", help="memory left to other programs")
+    group.add_argument("--context", type=int, metavar="TOKENS", help="context length (default: up to 4096)")
+    group.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: the usable cores)")
+    group.add_argument("--force", action="store_true", help="go on although memory looks short")
+
+
+def load_options(arguments: argparse.Namespace) -> LoadOptions:
+    """The options that the arguments mean. Raises EngineError for values that make no sense."""
+    return LoadOptions(
+        policy=arguments.policy,
+        vram_budget=_bytes(arguments.vram_budget),
+        context_length=arguments.context,
+        threads=arguments.threads,
+        device=arguments.device,
+        force=arguments.force,
+        ram_reserve=_bytes(arguments.ram_reserve),
+    )
+
+
+def model_folder(arguments: argparse.Namespace, console: Console, cancel: CancelToken) -> Path:
+    """The folder of the model that is meant; the starter model is made first if it is not there.
+
+    Raises EngineError if that fails, Cancelled if it is interrupted.
+    """
+    if arguments.model != STARTER:
+        return Path(arguments.model).expanduser()
+    if not starter.is_ready():
+        needed = starter.needed_disk() / 1e9
+        console.note(f"The starter model is made first; this takes {needed:.1f} GB on the disk.")
+    return starter.ensure(console.progress, cancel, force=arguments.force)
+
+
+def _bytes(gib: float | None) -> int | None:
+    return None if gib is None else int(gib * GIB)

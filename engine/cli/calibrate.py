@@ -1,0 +1,39 @@
+"""`fiddler calibrate`: measure this computer with a model, and keep the result."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from engine.cli import arguments as shared
+from engine.cli.console import Console
+from engine.profile import Probe
+from engine.progress import CancelToken
+
+
+def add_to(commands: Any) -> None:
+    """Register the command."""
+    parser = commands.add_parser("calibrate", help="measure this computer with a model")
+    shared.add_loading(parser)
+    shared.add_output(parser)
+    parser.set_defaults(run=run, check=shared.load_options)
+
+
+def run(arguments: argparse.Namespace, console: Console, cancel: CancelToken) -> int:
+    """Load, measure, save, print: each probe on stderr as it is measured, the summary on stdout."""
+    from engine.calibration import calibrate  # these import torch: not before the arguments are understood
+    from engine.profile_store import save_profile
+    from engine.runtime import Engine
+
+    options = shared.load_options(arguments)
+    folder = shared.model_folder(arguments, console, cancel)
+
+    def on_probe(probe: Probe) -> None:
+        console.note(probe.text())
+
+    with Engine.load(folder, options, progress=console.progress, cancel=cancel) as engine:
+        profile = calibrate(engine, progress=console.progress, cancel=cancel, on_probe=on_probe)
+    path = save_profile(profile)
+    console.note(f"Saved as {path}.")
+    console.result(profile.to_dict(), profile.summary())
+    return 0

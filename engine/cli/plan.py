@@ -1,0 +1,57 @@
+"""`fiddler plan`: what a model needs here, where its experts would go, and how fast it would be."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from engine import known_models, starter
+from engine.checkpoint.inspect import ModelInfo, inspect_model
+from engine.cli import arguments as shared
+from engine.cli.console import Console
+from engine.hardware import detect
+from engine.plan import make_plan
+from engine.profile_store import find_profile
+from engine.progress import CancelToken
+
+MIXTRAL = "mixtral-8x7b"
+
+
+def add_to(commands: Any) -> None:
+    """Register the command."""
+    parser = commands.add_parser(
+        "plan",
+        help="show what a model needs and how fast it would be",
+        description=f"Plans without loading. MODEL may also be “{MIXTRAL}”, before it is downloaded.",
+    )
+    shared.add_loading(parser)
+    shared.add_output(parser)
+    parser.set_defaults(run=run, check=shared.load_options)
+
+
+def run(arguments: argparse.Namespace, console: Console, _cancel: CancelToken) -> int:
+    """Plan and print. The status is 0 also when the model does not fit: the plan says so."""
+    options = shared.load_options(arguments)
+    info, on_disk = _model(arguments.model)
+    hardware = detect(info.path if on_disk else None)
+    if options.device == "cpu":
+        hardware = hardware.without_gpu()
+    profile = find_profile(hardware, info, threads=options.threads).profile if on_disk else None
+    plan = make_plan(hardware, info, options, profile)
+    console.result(plan.to_dict(), plan.lines())
+    shortage = plan.requirements.error()
+    if shortage is not None:
+        console.error(shortage)
+    return 0
+
+
+def _model(name: str) -> tuple[ModelInfo, bool]:
+    """The model that is meant, and whether it is on this computer."""
+    if name == shared.STARTER and not starter.is_ready():
+        return known_models.starter(), False
+    if name == shared.STARTER:
+        return inspect_model(starter.starter_dir()), True
+    if name.lower() == MIXTRAL:
+        return known_models.mixtral_8x7b(), False
+    return inspect_model(Path(name).expanduser()), True
