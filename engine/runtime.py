@@ -117,7 +117,7 @@ class Engine:
             parts = load_model(
                 info.path,
                 replace(options, device=plan.device),
-                placement.resident if plan.has_gpu else None,
+                placement if plan.has_gpu else None,
                 progress,
                 cancel,
                 costs=None if profile is None else profile.latency,

@@ -58,7 +58,8 @@ def model_folder(arguments: argparse.Namespace, console: Console, cancel: Cancel
     if not starter.is_ready():
         needed = starter.needed_disk() / 1e9
         console.note(f"The starter model is made first; this takes {needed:.1f} GB on the disk.")
-    return starter.ensure(console.progress, cancel, force=arguments.force)
+    folder: Path = starter.ensure(console.progress, cancel, force=arguments.force)
+    return folder
 
 
 def _bytes(gib: float | None) -> int | None:

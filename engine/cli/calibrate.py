@@ -20,9 +20,8 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console, cancel: CancelToken) -> int:
-    """Load, measure, save, print: each probe on stderr as it is measured, the summary on stdout."""
+    """Load, measure (which saves the profile), print: each probe on stderr as it is measured, the summary on stdout."""
     from engine.calibration import calibrate  # these import torch: not before the arguments are understood
-    from engine.profile_store import save_profile
     from engine.runtime import Engine
 
     options = shared.load_options(arguments)
@@ -33,7 +32,5 @@ def run(arguments: argparse.Namespace, console: Console, cancel: CancelToken) ->
 
     with Engine.load(folder, options, progress=console.progress, cancel=cancel) as engine:
         profile = calibrate(engine, progress=console.progress, cancel=cancel, on_probe=on_probe)
-    path = save_profile(profile)
-    console.note(f"Saved as {path}.")
     console.result(profile.to_dict(), profile.summary())
     return 0
