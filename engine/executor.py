@@ -15,6 +15,8 @@ from engine.policy import IDLE, ExpertCosts, decide
 from engine.stats import HitCounters
 from kernels.cpu import CpuPool, ExpertJob
 
+_ROW_ZERO = torch.zeros(1, dtype=torch.int32)
+
 
 class ExpertExecutor:
     """Runs the chosen experts of one layer and step, each where the policy says, and adds their results.
@@ -68,6 +70,9 @@ class ExpertExecutor:
             phase: under which the executions are counted.
             out: float32 [tokens, hidden], the residual stream.
         """
+        if self.gpu is None and len(x) == 1:
+            self._run_one(layer, x, ids, weights, phase, out)
+            return
         if self.gpu is None:
             groups = Groups.of(ids.numpy(), self._experts)
             plan = np.where(groups.counts > 0, self._cpu_plan, np.int8(IDLE))
@@ -90,6 +95,25 @@ class ExpertExecutor:
         if ticket is not None:
             ticket.wait()
             link.add_results(out)
+
+    def _run_one(
+        self,
+        layer: int,
+        x: torch.Tensor,
+        ids: torch.Tensor,
+        weights: torch.Tensor,
+        phase: Phase,
+        out: torch.Tensor,
+    ) -> None:
+        """`run` for one token without a GPU: the same with less bookkeeping."""
+        chosen: list[int] = ids[0].tolist()
+        row = weights[0]
+        jobs = [
+            ExpertJob(self.bank.block(layer, expert), _ROW_ZERO, row[rank : rank + 1])
+            for rank, expert in enumerate(chosen)
+        ]
+        self.counters.add_each(phase, layer, chosen, Place.CPU)
+        self.pool.run_experts(x, jobs, self.bank.shape, out)
 
     def _jobs(
         self,

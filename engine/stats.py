@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.events import ExpertHits, Phase
+from engine.events import ExpertHits, Phase, Place
 from engine.policy import IDLE
 
 
@@ -24,6 +25,12 @@ class HitCounters:
         active = np.flatnonzero(plan != IDLE)
         with self._lock:
             self._counts[phase, layer, active, plan[active]] += 1
+
+    def add_each(self, phase: Phase, layer: int, experts: Iterable[int], place: Place) -> None:
+        """Count one execution for each of a few experts, all at one place."""
+        with self._lock:
+            for expert in experts:
+                self._counts[phase, layer, expert, place] += 1
 
     def add_bytes(self, count: int) -> None:
         """Count `count` bytes of weights copied to the GPU."""

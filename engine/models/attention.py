@@ -58,13 +58,29 @@ class Attention:
         heads, kv_heads, head_dim = self._heads, self._kv_heads, self._head_dim
         store = cache.layer(layer)
         store[:, :, start:end] = qkv[:, heads:].view(tokens, 2, kv_heads, head_dim).permute(1, 2, 0, 3)
-        keys, values = store[:, None, :, first:end].unbind(0)  # [1, kv_heads, keys, head_dim]
+        queries = qkv[:, :heads].to(store.dtype)
         if tokens == 1:
-            # One token: the query heads of a group become query rows of their key head. No mask, no copies.
-            query = qkv[:, :heads].view(1, kv_heads, heads // kv_heads, head_dim)
-            return functional.scaled_dot_product_attention(query, keys, values).view(1, heads * head_dim)
-        query = qkv[:, :heads].transpose(0, 1)[None]  # [1, heads, tokens, head_dim]
+            return self.one(queries.view(1, kv_heads, heads // kv_heads, head_dim), cache, layer)
+        keys, values = store[:, None, :, first:end].unbind(0)  # [1, kv_heads, keys, head_dim]
+        query = queries.transpose(0, 1)[None]  # [1, heads, tokens, head_dim]
         mixed = functional.scaled_dot_product_attention(
             query, keys, values, attn_mask=mask, is_causal=mask is None, enable_gqa=kv_heads != heads
         )
         return mixed[0].transpose(0, 1).reshape(tokens, heads * head_dim)
+
+    def one(self, query: torch.Tensor, cache: KVCache, layer: int) -> torch.Tensor:
+        """Attend with one token, whose key and value were just written after the cache's `length`.
+
+        The query heads of a group become query rows of their key head, so that nothing is masked or copied.
+
+        Args:
+            query: rotated, [1, kv_heads, heads / kv_heads, head_dim].
+            cache: everything the token sees.
+            layer: whose part of the cache is used.
+
+        Returns:
+            [1, heads * head_dim].
+        """
+        end, first = cache.length + 1, self.first_key(cache.length)
+        keys, values = cache.layer(layer)[:, None, :, first:end].unbind(0)
+        return functional.scaled_dot_product_attention(query, keys, values).flatten(1)

@@ -15,10 +15,12 @@ from engine.models.attention import Attention
 from engine.models.config import MixtralConfig
 from engine.models.rope import RotaryTable
 from engine.models.router import route
+from engine.models.step import SingleToken
 from engine.models.weights import DenseWeights
 from engine.progress import CancelToken
 
 PREFILL_CHUNK = 512  # tokens; bounds the memory of a long prompt's activations and attention scores
+_MANY_SCORES = 1 << 17  # attention scores per head and layer
 
 
 class MixtralModel:
@@ -38,6 +40,7 @@ class MixtralModel:
         self._attention = Attention(config)
         self._rope = RotaryTable(config.head_dim, config.rope_theta, device)
         self._rotated = config.num_heads + config.num_kv_heads
+        self._single = None if device.type != "cpu" else SingleToken(config, weights, executor, self._rope)
 
     @property
     def cache_dtype(self) -> torch.dtype:
@@ -75,27 +78,44 @@ class MixtralModel:
         cache.check_room(tokens)
         if phase is None:
             phase = Phase.DECODE if tokens == 1 and start > 0 else Phase.PREFILL
-        shape, eps = (self.config.hidden_size,), self.config.rms_norm_eps
         x = self.weights.embedding(token_ids.to(self.device))  # [tokens, hidden]
-        cos, sin = self._rope.rows(start, tokens)
-        mask = self._attention.mask(start, tokens, self.device)
-        for index, layer in enumerate(self.weights.layers):
-            normed = functional.rms_norm(x, shape, layer.input_norm, eps)
-            qkv = layer.qkv(normed).float().view(tokens, -1, self.config.head_dim)
-            self._rope.rotate_(qkv[:, : self._rotated], cos, sin)
-            x += layer.attention_out(self._attention(qkv, cache, index, mask))
-            normed = functional.rms_norm(x, shape, layer.post_norm, eps)
-            ids, weights = route(normed, layer.router, self.config.top_k)
-            self.executor.run(index, normed, ids, weights, phase, out=x)
+        if self.device.type == "cpu":
+            torch.set_num_threads(self._torch_threads(start, tokens))
+        if self._single is not None and tokens == 1:
+            x = self._single(x, cache, phase)
+        else:
+            self._run_layers(x, cache, phase)
         cache.length = start + tokens
         if logits == "none":
             return None
         wanted = x[-1:] if logits == "last" else x
-        return (
-            self.weights.output(functional.rms_norm(wanted, shape, self.weights.final_norm, eps))
-            .float()
-            .cpu()
-        )
+        return self.weights.output(self._normalise(wanted, self.weights.final_norm)).float().cpu()
+
+    def _run_layers(self, x: torch.Tensor, cache: KVCache, phase: Phase) -> None:
+        """All layers for a chunk: x, float32 [tokens, hidden], becomes the last layer's output."""
+        tokens, start = len(x), cache.length
+        cos, sin = self._rope.rows(start, tokens)
+        mask = self._attention.mask(start, tokens, self.device)
+        for index, layer in enumerate(self.weights.layers):
+            qkv = layer.qkv(self._normalise(x, layer.input_norm)).float()
+            qkv = qkv.view(tokens, -1, self.config.head_dim)
+            self._rope.rotate_(qkv[:, : self._rotated], cos, sin)
+            x += layer.attention_out(self._attention(qkv, cache, index, mask))
+            normed = self._normalise(x, layer.post_norm)
+            ids, weights = route(normed, layer.router, self.config.top_k)
+            self.executor.run(index, normed, ids, weights, phase, out=x)
+
+    def _normalise(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        """RMSNorm, in float32."""
+        return functional.rms_norm(x, (self.config.hidden_size,), weight, self.config.rms_norm_eps)
+
+    def _torch_threads(self, start: int, tokens: int) -> int:
+        """How many threads torch itself should use beside the CPU pool for a chunk.
+
+        Only attention over many keys is worth them: after each parallel operation torch's threads spin for a
+        moment, and the pool's threads then have to share their cores with them.
+        """
+        return self.executor.pool.threads if tokens * (start + tokens) >= _MANY_SCORES else 1
 
     def prefill(
         self,
