@@ -48,7 +48,10 @@ def load_colors(name: str) -> Colors:
 def style_sheet(colors: Colors) -> str:
     """The program's style sheet in these colours."""
     template = Template(asset("themes/style.qss").read_text(encoding="utf-8"))
-    return template.substitute({field.name: getattr(colors, field.name).name() for field in fields(Colors)})
+    values = {field.name: getattr(colors, field.name).name() for field in fields(Colors)}
+    # The style sheet cannot draw a tick in a colour: there is one picture for dark and one for light accents.
+    tick = "light" if colors.on_accent.lightnessF() > 0.5 else "dark"
+    return template.substitute(values, check=asset(f"themes/check-{tick}.svg").as_posix())
 
 
 def palette(colors: Colors) -> QPalette:

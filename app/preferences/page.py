@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QPlainTextEdit, QStyle, QVBoxLayout, QWidget
 
 from app.preferences.binding import Binding
 from app.preferences.editors import make_editor
@@ -26,6 +26,7 @@ class SettingsPage(QWidget):
         self.bindings: dict[str, Binding] = {}
         self.editors: dict[str, QWidget] = {}
         self.complaints: dict[str, QLabel] = {}
+        self.helps: dict[str, QLabel] = {}
         self.setAccessibleName(name)
         self.content = QVBoxLayout(self)
         self.content.setContentsMargins(28, 24, 28, 20)
@@ -55,11 +56,16 @@ class SettingsPage(QWidget):
             column.addWidget(editor)
         else:
             editor.setMinimumWidth(self.fontMetrics().averageCharWidth() * 26)
+            editor.setMinimumHeight(round(self.fontMetrics().height() * 1.7))
             column.addWidget(editor, 0, Qt.AlignmentFlag.AlignLeft)
         if isinstance(editor, QCheckBox):
             column.setAlignment(editor, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(complaint)
-        column.addWidget(hint(option.help, self))
+        explanation = self.helps[option.key] = hint(option.help, self)
+        if isinstance(editor, QCheckBox):  # in line with its words
+            mark_width = self.style().pixelMetric(QStyle.PixelMetric.PM_IndicatorWidth)
+            explanation.setContentsMargins(mark_width + 12, 0, 0, 0)
+        column.addWidget(explanation)
         self._add_row(option, editor, column)
         return editor
 

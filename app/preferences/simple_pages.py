@@ -96,7 +96,7 @@ class AppearancePage(SettingsPage):
     def __init__(self, settings: SettingsStore, parent: QWidget | None = None) -> None:
         super().__init__(tr("Appearance"), settings, parent)
         self.add_option(registry.THEME)
-        size = self.add_option(registry.FONT_SIZE, automatic=tr("As the desktop"))
+        size = self.add_option(registry.FONT_SIZE, automatic=tr("0 (as the desktop)"))
         assert isinstance(size, QSpinBox)
         size.setSuffix(tr(" pt"))
         self.add_option(registry.PANEL_VISIBLE)

@@ -1,0 +1,91 @@
+"""The page about the program's data: where it lies, the log, and going back to the defaults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
+
+from app.dialogs import confirm
+from app.i18n import tr
+from app.paths import data_dir, database_path, ensure_dir, log_path, models_dir, profiles_dir, settings_path
+from app.preferences.page import SettingsPage
+from app.settings import SettingsStore
+from app.theme import mark
+from app.widgets.buttons import push_button
+from app.widgets.labels import ElidedLabel, hint
+from engine.errors import EngineError
+
+
+class DataPage(SettingsPage):
+    """Everything the program keeps is in one folder."""
+
+    def __init__(self, settings: SettingsStore, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Data"), settings, parent)
+        text = tr(
+            "Everything the program keeps is in one folder on this computer; nothing is sent anywhere. "
+            "To move it to another computer, copy the folder while the program is closed."
+        )
+        self.content.addWidget(hint(text, self))
+        card = QFrame(self)
+        mark(card, card=True)
+        self._rows = QGridLayout(card)
+        self._rows.setContentsMargins(18, 14, 18, 14)
+        self._rows.setHorizontalSpacing(16)
+        self._rows.setVerticalSpacing(10)
+        self._rows.setColumnStretch(1, 1)
+        self.paths: dict[str, ElidedLabel] = {}
+        self.folder = self._add(card, tr("Data folder"), data_dir(), tr("&Open folder"))
+        self._add(card, tr("Conversations"), database_path())
+        self._add(card, tr("Settings"), settings_path())
+        self._add(card, tr("Models"), models_dir())
+        self._add(card, tr("Calibrations"), profiles_dir())
+        self.log = self._add(card, tr("Log"), log_path(), tr("Open &log"))
+        self.content.addWidget(card)
+        self.defaults = push_button(tr("Restore &default settings…"), self._ask_defaults, self)
+        self.defaults.setToolTip(tr("Conversations, models and calibrations are kept."))
+        self.content.addWidget(self.defaults, 0, Qt.AlignmentFlag.AlignLeft)
+        self.content.addStretch(1)
+
+    def _add(self, card: QFrame, name: str, path: Path, action: str = "") -> QWidget:
+        row = self._rows.rowCount()
+        label = hint(name, card)
+        label.setWordWrap(False)
+        shown = self.paths[name] = ElidedLabel(str(path), card)
+        shown.setAccessibleName(f"{name}: {path}")
+        self._rows.addWidget(label, row, 0)
+        self._rows.addWidget(shown, row, 1)
+        button = push_button(action, lambda: self._open(path), card)
+        button.setVisible(bool(action))
+        self._rows.addWidget(button, row, 2)
+        return button
+
+    def _open(self, path: Path) -> None:
+        """Open a file or folder with the desktop's program for it; for a missing file, its folder."""
+        try:
+            target = path if path.is_file() else ensure_dir(path.parent if path.suffix else path)
+        except EngineError as error:
+            self.trouble.emit(error)
+            return
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(target)))
+
+    @Slot()
+    def _ask_defaults(self) -> None:
+        confirm(
+            self.window(),
+            tr("Restore the default settings?"),
+            tr(
+                "Theme, sampling, system prompt and all other settings go back to what they were at first. "
+                "Conversations, models and calibrations are kept."
+            ),
+            tr("Restore defaults"),
+            self._restore,
+        )
+
+    def _restore(self) -> None:
+        try:
+            self.settings.reset()
+        except EngineError as error:
+            self.trouble.emit(error)

@@ -1,0 +1,194 @@
+"""The page about the model: which one, its calibration, and how it is loaded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from app.i18n import tr
+from app.preferences.calibration_card import CalibrationCard
+from app.preferences.page import SettingsPage
+from app.settings import SettingsStore, load_options, registry
+from app.theme import mark
+from app.widgets.buttons import push_button
+from app.widgets.labels import ElidedLabel, TextLabel, heading, hint
+from app.wizard import visit
+from app.wizard.dialog import WizardDialog
+from app.wizard.offers import Knowledge
+from app.worker import EngineWorker
+from engine.status import EngineStatus
+
+
+class ModelPage(SettingsPage):
+    """Opens the wizard for another model or another calibration, and offers to load the model again."""
+
+    def __init__(
+        self,
+        settings: SettingsStore,
+        worker: EngineWorker,
+        knowledge: Knowledge,
+        status: EngineStatus | None,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(tr("Model and calibration"), settings, parent)
+        self._worker, self._knowledge, self._status = worker, knowledge, status
+        self.wizard: WizardDialog | None = None
+        self.content.addWidget(self._model_card())
+        self.calibration = CalibrationCard(knowledge, partial(load_options, settings), self)
+        self.calibration.requested.connect(self._recalibrate)
+        self.content.addWidget(self.calibration)
+        self.busy = hint(tr("Available once the model has finished what it is doing."), self)
+        self.content.addWidget(self.busy)
+        automatic = tr("0 (automatic)")
+        self.add_option(registry.POLICY)
+        for option in (
+            registry.VRAM_BUDGET,
+            registry.THREADS,
+            registry.CONTEXT_LENGTH,
+            registry.RAM_RESERVE,
+        ):
+            self.add_option(option, automatic=automatic)
+        self.reload_notice = self._reload_notice()
+        self.content.insertWidget(1, self.reload_notice)
+        self.content.addStretch(1)
+        self._unsubscribe = settings.subscribe(lambda *_: self._show_settings())
+        worker.idle_changed.connect(self._show_busy)
+        worker.loaded.connect(self._on_loaded)
+        worker.closed.connect(self._on_closed)
+        worker.status_changed.connect(self._on_status)
+        self._show_settings()
+        self._show_busy()
+        self.calibration.look(self._model)
+
+    def close_page(self) -> None:
+        """Also stop listening to the settings and the search for a profile."""
+        super().close_page()
+        self._unsubscribe()
+        self.calibration.forget()
+
+    @property
+    def _model(self) -> Path | None:
+        path = self.settings.get(registry.MODEL_PATH)
+        return Path(path) if path else None
+
+    def _model_card(self) -> QFrame:
+        card = QFrame(self)
+        mark(card, card=True)
+        self.model_name = TextLabel(parent=card)
+        self.model_path = ElidedLabel(parent=card)
+        mark(self.model_path, muted=True)
+        self.choose = push_button(tr("Choose another &model…"), self._choose, card)
+        self.open_folder = push_button(tr("Open &folder"), self._open_folder, card)
+        texts = QVBoxLayout()
+        texts.setSpacing(4)
+        for widget in (heading(tr("Model"), card), self.model_name, self.model_path):
+            texts.addWidget(widget)
+        layout = QHBoxLayout(card)
+        layout.setContentsMargins(16, 12, 16, 12)
+        layout.addLayout(texts, 1)
+        layout.addWidget(self.open_folder)
+        layout.addWidget(self.choose)
+        return card
+
+    def _reload_notice(self) -> QFrame:
+        notice = QFrame(self)
+        mark(notice, notice="info")
+        text = TextLabel(tr("Some changes take effect when the model is loaded again."), notice)
+        self.reload = push_button(tr("&Load again now"), self._reload, notice)
+        layout = QHBoxLayout(notice)
+        layout.addWidget(text, 1)
+        layout.addWidget(self.reload)
+        return notice
+
+    @Slot()
+    def _show_settings(self) -> None:
+        """After any change: the model's name, the consequence of the policy, whether to load again."""
+        path = self._model
+        if self._status is not None:
+            self.model_name.setText(self._status.model_name)
+        else:
+            self.model_name.setText(path.name if path else tr("No model has been chosen yet."))
+        self.model_path.set_full_text(str(path) if path else "")
+        self.model_path.setVisible(path is not None)
+        self.open_folder.setEnabled(path is not None)
+        policy = self.settings.get(registry.POLICY)
+        self.helps[registry.POLICY.key].setText(_consequence(policy, self._status))
+        loaded = self._worker.load_options if self._status is not None else None
+        wanted = load_options(self.settings)
+        self.reload_notice.setVisible(loaded is not None and replace(loaded, force=False) != wanted)
+
+    @Slot()
+    def _show_busy(self) -> None:
+        """The model's own work comes first: nothing here interrupts an answer."""
+        idle = self._worker.idle
+        self.busy.setVisible(not idle)
+        self.choose.setEnabled(idle)
+        self.reload.setEnabled(idle)
+        self.calibration.run.setEnabled(idle and self._model is not None)
+
+    @Slot(object, object)
+    def _on_loaded(self, status: EngineStatus, _: object) -> None:
+        self._on_status(status)
+
+    @Slot()
+    def _on_closed(self) -> None:
+        self._on_status(None)
+
+    @Slot(object)
+    def _on_status(self, status: EngineStatus | None) -> None:
+        self._status = status
+        self._show_settings()
+
+    @Slot()
+    def _reload(self) -> None:
+        if self._model is not None:
+            self._worker.load(self._model, load_options(self.settings))
+
+    @Slot()
+    def _recalibrate(self) -> None:
+        if self._model is not None:
+            self._open(
+                visit.recalibrate(
+                    self._worker, self.settings, self._model, self._status, self, self._knowledge
+                )
+            )
+
+    @Slot()
+    def _choose(self) -> None:
+        self._open(visit.choose_model(self._worker, self.settings, self._status, self, self._knowledge))
+
+    def _open(self, wizard: WizardDialog) -> None:
+        self.wizard = wizard
+        wizard.finished.connect(self._on_wizard_finished)
+        wizard.open()
+
+    @Slot()
+    def _on_wizard_finished(self) -> None:
+        self._show_settings()
+        self.calibration.look(self._model)
+        if self.wizard is not None:
+            self.wizard.deleteLater()
+            self.wizard = None
+
+    @Slot()
+    def _open_folder(self) -> None:
+        if self._model is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._model)))
+
+
+def _consequence(policy: str, status: EngineStatus | None) -> str:
+    """One sentence on what a policy means for the user, and whether it matters on this computer."""
+    texts = {
+        "paper": tr("Good for long prompts and for answers: the best choice for most computers."),
+        "cpu": tr("Keeps the connection to the graphics card free; long prompts are read slowly."),
+        "stream": tr("Reads long prompts fast, but answers slowly: every expert is copied for every word."),
+    }
+    text = texts.get(policy, "")
+    if status is not None and not status.has_gpu:
+        text += " " + tr("It makes no difference now: without a graphics card everything runs on the CPU.")
+    return text
