@@ -70,7 +70,7 @@ def parse_cfs(quota: str, period: str) -> float | None:
 def parse_bytes(text: str) -> int | None:
     """A memory limit of v1 or v2 in bytes; None for "max", for v1's huge number, and for nonsense."""
     stripped = text.strip()
-    if not stripped.isdigit() or int(stripped) >= _NO_LIMIT:
+    if not stripped.isdecimal() or int(stripped) >= _NO_LIMIT:
         return None
     return int(stripped)
 
@@ -78,7 +78,7 @@ def parse_bytes(text: str) -> int | None:
 def parse_stat(text: str) -> dict[str, int]:
     """`memory.stat`: name to number."""
     pairs = (line.split() for line in text.splitlines())
-    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
 
 
 def read_limits(root: Path = Path("/")) -> CgroupLimits:
@@ -133,7 +133,7 @@ def _used(folder: Path, current: str, droppable: str) -> int:
 
 
 def _ratio(quota: str, period: str) -> float | None:
-    if not quota.isdigit() or not period.isdigit() or int(quota) == 0 or int(period) == 0:
+    if not quota.isdecimal() or not period.isdigit() or int(quota) == 0 or int(period) == 0:
         return None
     return int(quota) / int(period)
 

@@ -110,7 +110,7 @@ def select_visible(gpus: tuple[GpuInfo, ...], visible: str | None) -> tuple[GpuI
         found = [
             gpu
             for gpu in gpus
-            if (text.isdigit() and gpu.index == int(text)) or (len(text) > 4 and gpu.uuid.startswith(text))
+            if (text.isdecimal() and gpu.index == int(text)) or (len(text) > 4 and gpu.uuid.startswith(text))
         ]
         if len(found) != 1 or found[0] in chosen:
             break
