@@ -27,12 +27,16 @@ class CpuLinear:
     """A packed bf16 matrix, multiplied by the CPU pool; float32 in and out."""
 
     def __init__(self, pool: CpuPool, packed: PackedLinear) -> None:
-        self._pool = pool
+        self.pool = pool
         self.packed = packed
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """float32 [tokens, inputs] to [tokens, outputs]."""
-        return self._pool.linear(x, self.packed)
+        return self.pool.linear(x, self.packed)
+
+    def into(self, x: torch.Tensor, out: torch.Tensor) -> None:
+        """As a call, into float32 [tokens, outputs]."""
+        self.pool.linear(x, self.packed, out)
 
     @property
     def nbytes(self) -> int:

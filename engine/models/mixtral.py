@@ -13,6 +13,7 @@ from engine.executor import ExpertExecutor
 from engine.kvcache import KVCache
 from engine.models.attention import Attention
 from engine.models.config import MixtralConfig
+from engine.models.linear import CpuLinear
 from engine.models.rope import RotaryTable
 from engine.models.router import route
 from engine.models.step import SingleToken
@@ -40,6 +41,7 @@ class MixtralModel:
         self._attention = Attention(config)
         self._rope = RotaryTable(config.head_dim, config.rope_theta, device)
         self._rotated = config.num_heads + config.num_kv_heads
+        self._threads = weights.output.pool.threads if isinstance(weights.output, CpuLinear) else 1
         self._single = None if device.type != "cpu" else SingleToken(config, weights, executor, self._rope)
 
     @property
@@ -115,7 +117,7 @@ class MixtralModel:
         Only attention over many keys is worth them: after each parallel operation torch's threads spin for a
         moment, and the pool's threads then have to share their cores with them.
         """
-        return self.executor.pool.threads if tokens * (start + tokens) >= _MANY_SCORES else 1
+        return self._threads if tokens * (start + tokens) >= _MANY_SCORES else 1
 
     def prefill(
         self,

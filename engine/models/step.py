@@ -24,7 +24,6 @@ from engine.models.linear import CpuLinear, Linear
 from engine.models.rope import RotaryTable
 from engine.models.router import route
 from engine.models.weights import DenseWeights
-from kernels.cpu import PackedLinear
 
 Vector = npt.NDArray[np.float32]
 
@@ -55,8 +54,8 @@ class SingleToken:
         self._layers = [
             _Layer(
                 layer.input_norm.numpy(),
-                _packed(layer.qkv),
-                _packed(layer.attention_out),
+                _on_cpu(layer.qkv),
+                _on_cpu(layer.attention_out),
                 layer.post_norm.numpy(),
                 layer.router,
             )
@@ -68,17 +67,17 @@ class SingleToken:
 
         The token's keys and values are written after the cache's `length`, which stays.
         """
-        pool, top_k = self._executor.pool, self._config.top_k
+        top_k = self._config.top_k
         cos, sin = (row.numpy()[0, 0] for row in self._rope.rows(cache.length, 1))
         residual, projected = self._x.numpy()[0], self._projected.numpy()[0]
         residual[:] = x.numpy()[0]
         for index, layer in enumerate(self._layers):
             self._normalise(residual, layer.input_norm)
-            pool.linear(self._normed, layer.qkv, self._qkv)
+            layer.qkv.into(self._normed, self._qkv)
             self._rotate(cos, sin)
             cache.store_one(index, self._new)
             mixed = self._attention.one(self._query, cache, index)
-            pool.linear(mixed, layer.attention_out, self._projected)
+            layer.attention_out.into(mixed, self._projected)
             residual += projected
             self._normalise(residual, layer.post_norm)
             ids, weights = route(self._normed, layer.router, top_k)
@@ -107,13 +106,13 @@ class _Layer:
     """A layer's weights as this path takes them."""
 
     input_norm: Vector
-    qkv: PackedLinear
-    attention_out: PackedLinear
+    qkv: CpuLinear
+    attention_out: CpuLinear
     post_norm: Vector
     router: torch.Tensor
 
 
-def _packed(linear: Linear) -> PackedLinear:
+def _on_cpu(linear: Linear) -> CpuLinear:
     if not isinstance(linear, CpuLinear):
         raise TypeError("the weights are not packed for the CPU")
-    return linear.packed
+    return linear
