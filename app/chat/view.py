@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
@@ -17,7 +17,6 @@ from engine.events import PromptProgress
 COLUMN_CHARACTERS = 96  # width of the text column, in average characters
 PAGE = 40  # messages that are laid out at once; earlier ones on request
 SIDE = 24  # pixels to the left and right of the column, at least
-_LAYOUT_MS = 250  # by then the texts above have found their heights
 _NEAR_END = 24  # pixels: closer to the end than this counts as being at the end
 
 
@@ -36,6 +35,7 @@ class ConversationView(QScrollArea):
         self._views: list[UserMessage | AssistantMessage] = []  # of the last of them
         self._following = True
         self._from_end: int | None = None  # the place to keep while earlier messages are laid out above it
+        self._placing = False  # the view scrolls by itself, not the reader
         self._column = QWidget()
         self._column.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._messages = QVBoxLayout(self._column)
@@ -79,6 +79,7 @@ class ConversationView(QScrollArea):
 
     def show_messages(self, rows: Sequence[MessageRow]) -> None:
         """Show another conversation, from its end."""
+        self._from_end = None
         self._clear()
         self._rows = list(rows)
         for row in self._rows[-PAGE:]:
@@ -105,6 +106,7 @@ class ConversationView(QScrollArea):
         """Add streamed text to a message of this conversation; others are ignored."""
         view = self._streaming_view(message_id)
         if view is not None:
+            self._from_end = None
             view.append(text)
             if not self._following:
                 self._new_text.show()
@@ -168,10 +170,6 @@ class ConversationView(QScrollArea):
         for index, row in enumerate(self._rows[max(0, last - PAGE) : last]):
             self._insert(row, index)
         self._after_change()
-        QTimer.singleShot(_LAYOUT_MS, self, self._forget_place)
-
-    def _forget_place(self) -> None:
-        self._from_end = None
 
     def _after_change(self) -> None:
         hidden = len(self._rows) - len(self._views)
@@ -194,6 +192,8 @@ class ConversationView(QScrollArea):
         return None
 
     def _on_scrolled(self, value: int) -> None:
+        if not self._placing:
+            self._from_end = None
         at_end = value >= self.verticalScrollBar().maximum() - _NEAR_END
         self._following = at_end
         if at_end:
@@ -203,7 +203,9 @@ class ConversationView(QScrollArea):
         # The column keeps its place, in line with the composer, when the scroll bar comes or goes.
         bar_width = self.verticalScrollBar().sizeHint().width() if maximum > 0 else 0
         self._row.setContentsMargins(SIDE, 0, max(0, SIDE - bar_width), 0)
+        self._placing = True
         if self._from_end is not None:
             self.verticalScrollBar().setValue(maximum - self._from_end)
         elif self._following:
             self.verticalScrollBar().setValue(maximum)
+        self._placing = False
