@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from PySide6.QtCore import QByteArray, Qt, QUrl, Signal, Slot
+from PySide6.QtCore import QByteArray, QSize, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDesktopServices, QKeySequence, QShortcut
 from PySide6.QtWidgets import QLabel, QMainWindow, QSplitter, QWidget
 
@@ -35,7 +35,7 @@ from engine.errors import EngineError
 from engine.events import GenerationStats
 from engine.status import EngineStatus
 
-_WIDTHS = (270, 760, 320)  # of side bar, conversation and panel at first start
+_SIZE = QSize(1280, 820)  # at the first start, if the screen has room for it
 
 
 class MainWindow(QMainWindow):
@@ -70,7 +70,6 @@ class MainWindow(QMainWindow):
         self.splitter.setStretchFactor(1, 1)
         self.sidebar.setMinimumWidth(180)
         self.page.setMinimumWidth(360)
-        self.panel.setMinimumWidth(250)
         self.setCentralWidget(self.splitter)
         self._status_text = ElidedText()
         self._speed_text = QLabel()
@@ -295,9 +294,11 @@ class MainWindow(QMainWindow):
 
         geometry = self._settings.get(registry.WINDOW_GEOMETRY)
         if not geometry or not self.restoreGeometry(decode(geometry)):
-            self.resize(1280, 820)
+            self.resize(_SIZE.boundedTo(self.screen().availableSize() * 0.9))
         if not self.splitter.restoreState(decode(self._settings.get(registry.WINDOW_STATE))):
-            self.splitter.setSizes(list(_WIDTHS))
+            width = self.width()
+            panel, sidebar = min(320, width // 4), min(270, width // 5)
+            self.splitter.setSizes([sidebar, width - sidebar - panel, panel])
 
 
 def open_log_folder() -> None:

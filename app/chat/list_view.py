@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.chat.elided import ElidedText
 from app.chat.list_model import ChatListModel, Index
 from app.i18n import tr
 from app.theme import mark, theme
@@ -145,8 +146,7 @@ class UndoBar(QFrame):
         super().__init__(parent)
         mark(self, card=True)
         self._id = 0
-        self._label = QLabel()
-        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._label = ElidedText()
         self.button = QPushButton(tr("Undo"))
         self.button.clicked.connect(self._undo)
         self._timer = QTimer(self)

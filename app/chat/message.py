@@ -63,10 +63,7 @@ class UserMessage(MessageView):
         margins = self._inner.contentsMargins()
         around = margins.left() + margins.right()
         widest = int(width * BUBBLE_SHARE) - around
-        document = self._text.document()
-        document.setTextWidth(-1)
-        wanted = int(document.idealWidth()) + 2
-        self._text.setFixedWidth(max(24, min(wanted, widest)))
+        self._text.setFixedWidth(max(24, min(self._text.natural_width, widest)))
 
 
 class AssistantMessage(MessageView):
@@ -92,7 +89,7 @@ class AssistantMessage(MessageView):
         mark(self._figures, muted=True)
         self._figures.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         footer = QHBoxLayout()
-        footer.setContentsMargins(-6, 0, 0, 0)  # the icons, not their buttons, line up with the text
+        footer.setContentsMargins(0, 0, 0, 0)
         footer.setSpacing(2)
         footer.addWidget(self._copy)
         footer.addWidget(self._redo)

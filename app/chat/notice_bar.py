@@ -38,8 +38,7 @@ class NoticeBar(QFrame):
         theme().set_icon(self._close, "close", "muted")
         self._close.clicked.connect(self._dismiss)
         self._close.setVisible(dismissable)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(8, 6, 8, 6)
+        row = self._row = QHBoxLayout(self)
         row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
         row.addWidget(self._label, 1)
         row.addWidget(self._button)
@@ -62,6 +61,9 @@ class NoticeBar(QFrame):
             self.hide()
             return
         icon, color = _TONES[notice.tone]
+        mark(self._label, muted=notice.tone == "info")
+        margin = 0 if notice.tone == "info" else 8  # a remark has no frame
+        self._row.setContentsMargins(margin, margin * 3 // 4, margin, margin * 3 // 4)
         theme().set_icon(self._icon, icon, color)
         mark(self, notice=notice.tone)
         self._label.setText(notice.text)

@@ -166,6 +166,7 @@ class PlainArea(TextArea):
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._text = text
+        self.natural_width = 0
         self.setAccessibleName(tr("Text of the message"))
         self.render_again()
 
@@ -177,6 +178,10 @@ class PlainArea(TextArea):
         cursor = QTextCursor(self.document())
         cursor.setBlockFormat(layout)
         cursor.insertText(self._text, characters)
+        document = self.document()
+        document.setTextWidth(-1)
+        self.natural_width = math.ceil(document.idealWidth()) + 2  # of the longest line, in pixels
+        document.setTextWidth(self.viewport().width())
 
 
 def _copy_of(cursor: QTextCursor, anchor: int, position: int) -> QTextCursor:

@@ -38,7 +38,7 @@ def turns(system_prompt: str, history: Sequence[MessageRow]) -> list[Message]:
 def title_from(text: str) -> str:
     """A chat's title from its first message: the first line with words, cut between words."""
     for line in text.splitlines():
-        words = _MARKS.sub("", line + " ").strip()
+        words = _MARKS.sub("", line + " ").strip().rstrip(":,;") or line.strip()
         if words:
             break
     else:

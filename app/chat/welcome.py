@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from app.i18n import tr, tr_noop
 from app.theme import application_icon, heading, mark
@@ -19,8 +19,8 @@ SUGGESTIONS = (
 _ICON = 72
 
 
-class Welcome(QWidget):
-    """Centred in the place of the conversation."""
+class Welcome(QScrollArea):
+    """Centred in the place of the conversation; scrolls where the window is small."""
 
     suggested = Signal(str)  # a text for the composer
 
@@ -36,7 +36,11 @@ class Welcome(QWidget):
         self.note.setWordWrap(True)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         mark(self.note, muted=True)
-        column = QVBoxLayout(self)
+        content = QWidget()
+        self.setWidget(content)
+        self.setWidgetResizable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        column = QVBoxLayout(content)
         column.setContentsMargins(32, 24, 32, 24)
         column.setSpacing(12)
         column.addStretch(2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
@@ -48,7 +48,7 @@ class LivePanel(QScrollArea):
         self._timer = QTimer(self)
         self._timer.setInterval(MEMORY_MS)
         self._timer.timeout.connect(self._show_memory)
-        content = QWidget()
+        content = self._content = QWidget()
         mark(content, surface=True)
         content.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         column = QVBoxLayout(content)
@@ -56,8 +56,8 @@ class LivePanel(QScrollArea):
         column.setSpacing(10)
         self._add_speed(column)
         self._add_section(column, tr("Where experts ran"), [self.shares])
-        self._add_section(column, tr("Experts"), [self.map, self.caption])
         self._add_section(column, tr("Memory"), [self.ram, self.vram, self.context])
+        self._add_section(column, tr("Experts"), [self.map, self.caption])
         column.addStretch(1)
         self.setWidget(content)
 
@@ -67,11 +67,18 @@ class LivePanel(QScrollArea):
             self._stats = None
         self._status = status
         self._refresh()
+        if self.isVisible():
+            self._show_memory()
 
     def show_stats(self, stats: GenerationStats | None) -> None:
         """New figures of an answer; None when there is none to show."""
         self._stats = stats
         self._refresh()
+
+    def minimumSizeHint(self) -> QSize:
+        """Wide enough for the figures beside the scroll bar."""
+        bar = self.verticalScrollBar().sizeHint().width()
+        return QSize(self._content.minimumSizeHint().width() + bar, super().minimumSizeHint().height())
 
     def showEvent(self, event: QShowEvent) -> None:
         """Catch up, and read the memory every second from now on."""
@@ -96,6 +103,7 @@ class LivePanel(QScrollArea):
             self.rows[name].setText(getattr(figures, name))
         hits = self._stats.hits if self._stats else ExpertHits.zeros(0, 0)
         self.shares.set_shares(shares(hits))
+        self.map.setVisible(self._status is not None)
         self.map.set_grid(ExpertGrid.of(self._status, hits))
         self._show_context()
 
