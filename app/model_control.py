@@ -30,6 +30,7 @@ class ModelControl(QObject):
         super().__init__(parent)
         self._worker, self._settings, self._strip = worker, settings, strip
         self.status: EngineStatus | None = None
+        self.defaults: GenerationParams | None = None  # what the loaded model recommends
         strip.choose_requested.connect(self.choose_requested)
         strip.cancel_requested.connect(self._cancel)
         strip.retry_requested.connect(self.load_saved)
@@ -73,13 +74,16 @@ class ModelControl(QObject):
             self._strip.show_progress(progress)
 
     @Slot(object, object)
-    def _on_loaded(self, status: EngineStatus, _defaults: GenerationParams) -> None:
+    def _on_loaded(self, status: EngineStatus, defaults: GenerationParams) -> None:
+        self.defaults = defaults
         self._strip.show_ready()
         self._on_status(status)
 
     @Slot(object)
     def _on_status(self, status: EngineStatus | None) -> None:
         self.status = status
+        if status is None:
+            self.defaults = None
         self.status_changed.emit(status)
 
     @Slot()

@@ -34,9 +34,8 @@ class RealEngine:
         on_probe: Callable[[Any], None],
     ) -> Any:
         """Measure with a loaded model; the profile is saved and used at the next load."""
-        from engine.runtime import Engine
-
         from engine.calibration.run import calibrate
+        from engine.runtime import Engine
 
         return calibrate(cast(Engine, engine), progress=progress, cancel=cancel, on_probe=on_probe)
 

@@ -1,14 +1,15 @@
-"""Opens the wizard from the main window, one dialog at a time."""
+"""Opens the wizard and the settings from the main window, one dialog at a time."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QDialog
 
+from app.preferences.dialog import PreferencesDialog
 from app.settings import SettingsStore
 from app.window import MainWindow
 from app.wizard.offers import Knowledge
-from app.wizard.visit import choose_model, is_needed, recalibrate, set_up
+from app.wizard.visit import choose_model, is_needed, set_up
 from app.worker import EngineWorker
 
 
@@ -40,19 +41,20 @@ class SetupFlow(QObject):
             self._open(choose_model(self._worker, self._settings, status, self._window, self._knowledge))
 
     @Slot()
-    def recalibrate(self) -> None:
-        """Measure this computer again with the model that is in use."""
-        model = self._window.model.saved_model
-        if model is None:
-            self.open_wizard()
-        elif not self._raise():
-            status = self._window.model.status
-            dialog = recalibrate(self._worker, self._settings, model, status, self._window, self._knowledge)
-            self._open(dialog)
-
-    @Slot()
     def open_settings(self) -> None:
         """Change how the program looks and works."""
+        if self._raise():
+            return
+        window = self._window
+        dialog = PreferencesDialog(
+            self._settings,
+            self._worker,
+            window.model.status,
+            window.model.defaults,
+            window,
+            self._knowledge,
+        )
+        self._open(dialog)
 
     def _open(self, dialog: QDialog) -> None:
         self.dialog = dialog

@@ -65,7 +65,7 @@ class NoticeBar(QFrame):
         margin = 0 if notice.tone == "info" else 8  # a remark has no frame
         self._row.setContentsMargins(margin, margin * 3 // 4, margin, margin * 3 // 4)
         theme().set_icon(self._icon, icon, color)
-        mark(self, notice=notice.tone)
+        mark(self, notice="remark" if notice.tone == "info" else notice.tone)
         self._label.setText(notice.text)
         self._action = notice.action or ""
         self._button.setText(notice.label)
