@@ -37,7 +37,7 @@ def write_atomically(path: Path | str, data: bytes | str) -> None:
             with suppress(OSError):
                 temporary.unlink()
             raise
-        _flush_directory(target.parent)
+        flush_directory(target.parent)
     except OSError as error:
         raise file_error(f"“{target.name}” could not be saved.", target, error) from error
 
@@ -95,7 +95,8 @@ def _write_and_flush(path: Path, content: bytes, mode: int) -> None:
         os.fsync(file.fileno())
 
 
-def _flush_directory(folder: Path) -> None:
+def flush_directory(folder: Path) -> None:
+    """Make the renames in `folder` durable, where the file system can; `OSError` if the disk fails."""
     if os.name == "nt":  # a directory cannot be opened there; NTFS journals the rename
         return
     handle = os.open(folder, os.O_RDONLY)

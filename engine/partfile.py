@@ -1,0 +1,145 @@
+"""The part of a file that has been downloaded so far, hashed as it grows. Torch-free."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self
+
+from engine.files import file_error, flush_directory, write_atomically
+from engine.progress import CancelToken
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+_BLOCK = 1 << 20
+
+
+def open_part(path: Path) -> BinaryIO:
+    """Open a part for reading and appending. Unbuffered: a killed program loses nothing that came."""
+    return path.open("ab+", buffering=0)
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What a file's content must hash to: its SHA-256, or the name that git gives to it (SHA-1)."""
+
+    algorithm: Literal["sha256", "git-sha1"]
+    hexdigest: str
+
+    def start(self, size: int) -> _Hash:
+        """A hash object for a file of `size` bytes."""
+        if self.algorithm == "sha256":
+            return hashlib.sha256()
+        return hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+
+
+class PartFile:
+    """`<name>.part` beside the target: `length` of its `size` bytes are there, and hashed.
+
+    Use it in a `with` block; what was written stays for the next attempt. All methods raise `FileError` where
+    the file system refuses (a full disk, missing rights).
+    """
+
+    def __init__(self, target: Path, size: int, digest: Digest, cancel: CancelToken) -> None:
+        """Begin the part, or open and hash what an earlier attempt left."""
+        self.size = size
+        self.length = 0
+        self._target = target
+        self._path = target.with_name(f"{target.name}.part")
+        self._etag_path = target.with_name(f"{target.name}.part.etag")
+        self._digest = digest
+        self._hash = digest.start(size)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._file = open_part(self._path)
+            try:
+                self._hash_existing(cancel)
+            except BaseException:
+                self._file.close()
+                raise
+        except OSError as error:
+            raise self._refused(error) from error
+        self.resumed = self.length > 0  # whether some of the bytes are an earlier attempt's
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all bytes are there; whether they are the right ones, `matches` says."""
+        return self.length == self.size
+
+    @property
+    def matches(self) -> bool:
+        """Whether the content is the expected one."""
+        return self._hash.hexdigest() == self._digest.hexdigest
+
+    @property
+    def etag(self) -> str:
+        """The server's name for the version that the bytes belong to; empty if it gave none."""
+        try:
+            return self._etag_path.read_text("utf-8")
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def remember_etag(self, etag: str) -> None:
+        """Keep the server's name for this version for the next attempt."""
+        write_atomically(self._etag_path, etag)
+
+    def append(self, block: bytes) -> None:
+        """Add bytes at the end."""
+        rest = memoryview(block)
+        try:
+            while rest:  # an unbuffered file takes what fits when the disk is nearly full
+                written = self._file.write(rest)
+                self._hash.update(rest[:written])
+                self.length += written
+                rest = rest[written:]
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def restart(self) -> None:
+        """Drop all bytes."""
+        try:
+            self._file.truncate(0)
+            self._etag_path.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._refused(error) from error
+        self._hash = self._digest.start(self.size)
+        self.length = 0
+        self.resumed = False
+
+    def publish(self) -> None:
+        """Flush the file to the disk and give it its name."""
+        try:
+            os.fsync(self._file.fileno())
+            self._file.close()
+            os.replace(self._path, self._target)
+            self._etag_path.unlink(missing_ok=True)
+            flush_directory(self._target.parent)
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def _hash_existing(self, cancel: CancelToken) -> None:
+        if self._path.stat().st_size > self.size:
+            self.restart()
+            return
+        self._file.seek(0)
+        while block := self._file.read(_BLOCK):
+            cancel.raise_if_cancelled()
+            self._hash.update(block)
+            self.length += len(block)
+
+    def _refused(self, error: OSError) -> Exception:
+        return file_error(f"“{self._target.name}” could not be written.", self._target, error)
