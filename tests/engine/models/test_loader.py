@@ -1,0 +1,83 @@
+"""Loading: progress, cancelling, threads that end, and the choice of device."""
+
+import shutil
+import threading
+import weakref
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import Cancelled, CheckpointError, HardwareError
+from engine.models.loader import compute_device, load_model
+from engine.options import LoadOptions
+from engine.placement import Placement
+from engine.progress import CancelToken
+
+CPU = LoadOptions(device="cpu", threads=2)
+
+
+@pytest.fixture(scope="module")
+def model(make_model):
+    return make_model(shards=2)
+
+
+def test_progress_ends_at_the_total(model):
+    last = {}
+    with load_model(model.path, CPU, progress=lambda step: last.__setitem__(step.what, step)) as loaded:
+        assert loaded.info.config == model.config
+    assert set(last) == {"Loading layers", "Loading experts"}
+    assert all(step.done == step.total > 0 for step in last.values())
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5, 9])
+def test_cancelling_anywhere_leaves_no_thread(model, steps):
+    cancel = CancelToken()
+    seen = []
+
+    def progress(step):
+        seen.append(step)
+        if len(seen) == steps:
+            cancel.cancel()
+
+    before = threading.active_count()
+    with pytest.raises(Cancelled):
+        load_model(model.path, CPU, progress=progress, cancel=cancel)
+    assert len(seen) == steps
+    assert threading.active_count() == before
+
+
+def test_damage_found_while_loading_is_a_checkpoint_error(model, tmp_path):
+    path = shutil.copytree(model.path, tmp_path / "m")
+    file = sorted(path.glob("*.safetensors"))[-1]
+    file.write_bytes(file.read_bytes()[:-10])
+    with pytest.raises(CheckpointError, match=file.name):
+        load_model(path, CPU)
+
+
+def test_a_placement_matters_only_with_a_second_device(model):
+    everything = Placement(np.ones((2, 4), dtype=bool))
+    with load_model(model.path, CPU, everything) as loaded:
+        assert loaded.residents is None
+    with load_model(model.path, CPU, everything, expert_device=torch.device("cpu")) as loaded:
+        assert loaded.residents is not None
+        assert loaded.residents.resident.all()
+
+
+def test_devices():
+    assert compute_device("cpu") == torch.device("cpu")
+    if torch.cuda.is_available():
+        assert compute_device("auto").type == "cuda"
+    else:
+        assert compute_device("auto") == torch.device("cpu")
+        with pytest.raises(HardwareError, match="GPU"):
+            compute_device("cuda")
+
+
+def test_memory_is_freed_after_closing(model):
+    """Nothing keeps a closed model alive: no cycle, no global."""
+    loaded = load_model(model.path, CPU)
+    arena = weakref.ref(loaded.bank.arena)
+    loaded.close()
+    del loaded
+    assert arena() is None
