@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import torch
 
+from engine.calibration.probes import shuffled_experts
 from engine.calibration.timing import Timing, measure
 from engine.experts.link import CudaLink
 from engine.experts.slots import GpuExperts
@@ -21,7 +22,7 @@ class GpuProbes:
     A model that is resident as a whole has no slot in use; two experts' room is then taken for the probes.
     """
 
-    def __init__(self, parts: LoadedModel, experts: list[tuple[int, int]]) -> None:
+    def __init__(self, parts: LoadedModel) -> None:
         executor = parts.model.executor
         if executor.gpu is None or executor.stream is None or executor.gpu.device.type != "cuda":
             raise ValueError("the model was loaded without a GPU")
@@ -33,7 +34,8 @@ class GpuProbes:
             self._gpu = GpuExperts(self._config, self._gpu.device, nothing, slots=1)
             self._stream = CudaStream(parts.bank, self._gpu, HitCounters(*nothing.shape))
         self._device = self._gpu.device
-        self._experts = itertools.cycle([item for item in experts if not self._gpu.resident[item]])
+        order = shuffled_experts(self._config.num_layers, self._config.num_experts)
+        self._experts = itertools.cycle([item for item in order if not self._gpu.resident[item]])
 
     def expert(self, tokens: int) -> Timing:
         """One expert with `tokens` tokens, its weights on the GPU."""

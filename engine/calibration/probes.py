@@ -1,83 +1,85 @@
-"""Probes of the CPU's side and of whole decode steps. Each really runs what it measures.
+"""Probes of the CPU's experts and of whole decode steps, taken in place: inside decode steps of the model.
 
-They use the loaded model's own weights, threads and buffers, so what is measured is what will run.
+An expert timed in a loop of its own is faster than in a model: its threads are awake, and what surrounds it
+stays in the caches. With the starter model on two AVX2 cores such a loop promised 25 ms for a step that took
+43. So each probe runs decode steps and takes the times of their parts.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import torch
 
-from engine.calibration.stand_ins import SkippedExperts
-from engine.calibration.timing import Timing, measure
+from engine.calibration.stand_ins import TimedCpuExperts
+from engine.calibration.timing import Timing
 from engine.events import Phase
 from engine.executor import ExpertExecutor
-from engine.models.config import MixtralConfig
-from engine.models.loader import LoadedModel
 from engine.models.mixtral import MixtralModel
-from kernels.cpu import ExpertJob
 
 # The paper's range; beyond 64 tokens an expert's time on the CPU is a straight line.
 TOKEN_COUNTS = (1, 2, 4, 8, 16, 32, 64)
-_PROMPT, _STEPS = 64, 96  # tokens in the cache when decode steps are timed, and how many at most
-
-
-def shuffled_experts(config: MixtralConfig, seed: int = 0) -> list[tuple[int, int]]:
-    """Every (layer, expert) in a random but repeatable order.
-
-    Taken one after the other, no cache that could hold a few experts serves the next repetition: a decode
-    step finds its experts in memory too.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    order = torch.randperm(config.num_layers * config.num_experts, generator=generator).tolist()
-    return [divmod(index, config.num_experts) for index in order]
-
-
-class CpuProbes:
-    """Times of one expert on the CPU pool, by its number of tokens."""
-
-    def __init__(self, parts: LoadedModel, experts: list[tuple[int, int]]) -> None:
-        self._bank = parts.bank
-        self._pool = parts.pool
-        self._experts: Iterator[tuple[int, int]] = itertools.cycle(experts)
-
-    def expert(self, tokens: int) -> Timing:
-        """One expert with `tokens` tokens, another expert each time."""
-        x = torch.randn(tokens, self._bank.shape.hidden)
-        out = torch.zeros_like(x)
-        rows, weights = torch.arange(tokens, dtype=torch.int32), torch.ones(tokens)
-
-        def run() -> None:
-            block = self._bank.block(*next(self._experts))
-            self._pool.run_experts(x, [ExpertJob(block, rows, weights)], self._bank.shape, out)
-
-        return measure(run)
+_PROMPT, _STEPS = 64, 96  # tokens in the cache when decode steps are timed, and how many steps at most
+_WARM_UP = 2
+_PROBE_SECONDS, _DECODE_SECONDS = 0.5, 1.5
+_LEAST_STEPS = 3
 
 
 class DecodeProbes:
-    """Times of a decode step after a prompt of (at most) 64 tokens, with and without its experts."""
+    """Times of a decode step and its parts, after a prompt of (at most) 64 tokens."""
 
     def __init__(self, model: MixtralModel, prompt: Sequence[int]) -> None:
         self._model = model
         room = model.config.max_position_embeddings
         self._prompt = list(prompt[: min(_PROMPT, room // 2)])
-        self._steps = min(_STEPS, room - len(self._prompt) - 1)
+        self._steps = min(_STEPS, room - len(self._prompt))
+
+    def cpu_expert(self, tokens: int) -> Timing:
+        """One expert with `tokens` tokens on the CPU: over the steps, the median of a step's mean."""
+        timed = TimedCpuExperts(self._model.executor, tokens)
+        experts = self._model.config.num_layers * self._model.config.top_k
+        step = self._decoder(self._with(timed))
+
+        def one() -> float:
+            timed.seconds = 0.0
+            step()
+            return timed.seconds / experts
+
+        return self._repeat(one, _PROBE_SECONDS)
 
     def without_experts(self) -> Timing:
-        """Attention, routers, norms and logits, and with a GPU the link to the host and back."""
-        model = self._model
-        # A stand-in with the one method that the model calls.
-        skipping = cast(ExpertExecutor, SkippedExperts(model.executor))
-        return self._measure(MixtralModel(model.config, model.weights, skipping, model.device))
+        """A step less its experts: attention, routers, norms, logits, and with a GPU the way to the host."""
+        timed = TimedCpuExperts(self._model.executor, 1)
+        step = self._decoder(self._with(timed))
+
+        def one() -> float:
+            timed.seconds = 0.0
+            begin = time.perf_counter()
+            step()
+            return time.perf_counter() - begin - timed.seconds
+
+        return self._repeat(one, _PROBE_SECONDS)
 
     def whole(self) -> Timing:
-        """A real step: the model continues its prompt greedily."""
-        return self._measure(self._model)
+        """A real step, experts where the policy puts them."""
+        step = self._decoder(self._model)
 
-    def _measure(self, model: MixtralModel) -> Timing:
+        def one() -> float:
+            begin = time.perf_counter()
+            step()
+            return time.perf_counter() - begin
+
+        return self._repeat(one, _DECODE_SECONDS)
+
+    def _with(self, timed: TimedCpuExperts) -> MixtralModel:
+        model = self._model
+        # A stand-in with the one method that the model calls.
+        return MixtralModel(model.config, model.weights, cast(ExpertExecutor, timed), model.device)
+
+    def _decoder(self, model: MixtralModel) -> Callable[[], None]:
+        """Read the prompt; returns the step that continues it greedily by one token."""
         cache = model.new_cache(len(self._prompt) + self._steps)
 
         def read(tokens: list[int], phase: Phase) -> int:
@@ -91,6 +93,22 @@ class DecodeProbes:
             nonlocal token
             token = read([token], Phase.DECODE)
 
-        warm_up = min(2, self._steps - 1)
-        most = self._steps - warm_up
-        return measure(step, seconds=1.5, least=min(8, most), most=most, warm_up=warm_up)
+        return step
+
+    def _repeat(self, one: Callable[[], float], seconds: float) -> Timing:
+        """The values that `one` returns, over about `seconds` and at least three steps."""
+        for _ in range(_WARM_UP):
+            one()
+        values: list[float] = []
+        end = time.perf_counter() + seconds
+        most = self._steps - _WARM_UP
+        while len(values) < most and (len(values) < _LEAST_STEPS or time.perf_counter() < end):
+            values.append(one())
+        return Timing.of(values)
+
+
+def shuffled_experts(layers: int, experts: int, seed: int = 0) -> list[tuple[int, int]]:
+    """Every (layer, expert) in a random but repeatable order, for probes that take one at a time."""
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(layers * experts, generator=generator).tolist()
+    return [divmod(index, experts) for index in order]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from engine.calibration.gpu_probes import GpuProbes
 from engine.calibration.partial import PartialResult
 from engine.calibration.popularity import PROFILE_TEXT, read_popularity
-from engine.calibration.probes import TOKEN_COUNTS, CpuProbes, DecodeProbes, shuffled_experts
+from engine.calibration.probes import TOKEN_COUNTS, DecodeProbes
 from engine.calibration.timing import Timing
 from engine.checkpoint.inspect import ModelInfo
 from engine.errors import CalibrationError
@@ -136,12 +136,10 @@ class _Calibration:
         )
 
     def _steps(self) -> Iterator[_Step]:
-        experts = shuffled_experts(self._parts.info.config)
-        cpu = CpuProbes(self._parts, experts)
         for tokens in TOKEN_COUNTS:
-            yield _Step(ProbeKind.CPU_EXPERT, tokens, partial(cpu.expert, tokens))
+            yield _Step(ProbeKind.CPU_EXPERT, tokens, partial(self._decode.cpu_expert, tokens))
         if self._parts.model.device.type == "cuda":
-            gpu = GpuProbes(self._parts, experts)
+            gpu = GpuProbes(self._parts)
             for tokens in TOKEN_COUNTS:
                 yield _Step(ProbeKind.GPU_EXPERT, tokens, partial(gpu.expert, tokens))
             yield _Step(ProbeKind.WEIGHT_COPY, 0, gpu.weight_copy)

@@ -1,6 +1,8 @@
-"""Stand-ins for the executor while a model is measured: one skips the experts, one notes who was chosen."""
+"""Stand-ins for the executor while a model is measured: one times experts in place, one counts choices."""
 
 from __future__ import annotations
+
+import time
 
 import numpy as np
 import numpy.typing as npt
@@ -9,17 +11,25 @@ import torch
 from engine.events import Phase
 from engine.executor import ExpertExecutor
 from engine.experts.link import CudaLink, DirectLink, HostLink
+from engine.stats import HitCounters
 
 
-class SkippedExperts:
-    """Runs no expert, but moves the routing and the activations as a step with CPU experts does."""
+class TimedCpuExperts:
+    """In decode, runs the chosen experts on the CPU with `tokens` copies of the token, and takes the time.
 
-    def __init__(self, executor: ExpertExecutor) -> None:
+    `seconds` is the time spent with experts since it was last set to zero, the preparation of their jobs
+    included. Everything around them (the link to a GPU too) is done as a real step does it.
+    """
+
+    def __init__(self, executor: ExpertExecutor, tokens: int) -> None:
         config = executor.bank.config
-        self._on_gpu = executor.gpu is not None
+        counters = HitCounters(config.num_layers, config.num_experts)
+        self._cpu = ExpertExecutor(executor.bank, executor.pool, counters)
+        self._tokens = tokens
         self._link: HostLink = DirectLink(config.hidden_size)
         if executor.gpu is not None and executor.gpu.device.type == "cuda":
             self._link = CudaLink(config.hidden_size, config.top_k, executor.gpu.device)
+        self.seconds = 0.0
 
     def run(
         self,
@@ -30,12 +40,22 @@ class SkippedExperts:
         phase: Phase,
         out: torch.Tensor,
     ) -> None:
-        """As `ExpertExecutor.run`, without the experts: adds zeros."""
-        if self._on_gpu:
-            self._link.send_activations(x)
-            self._link.routing(ids, weights)
-            self._link.activations(len(x))
-            self._link.add_results(out)
+        """As `ExpertExecutor.run`; a prompt is read once, one token of decode `tokens` times."""
+        copies = self._tokens if phase is Phase.DECODE else 1
+        self._link.send_activations(x)
+        host_ids, host_weights = self._link.routing(ids, weights)
+        host_x, host_out = self._link.activations(len(x))
+        if copies > 1:
+            host_x, host_ids, host_weights = (
+                each.repeat(copies, 1) for each in (host_x, host_ids, host_weights)
+            )
+        result = host_out if copies == 1 else torch.zeros(host_x.shape)
+        begin = time.perf_counter()
+        self._cpu.run(layer, host_x, host_ids, host_weights, phase, result)
+        self.seconds += time.perf_counter() - begin
+        if copies > 1:
+            host_out += result[: len(x)]
+        self._link.add_results(out)
 
 
 class CountedRouting:

@@ -14,7 +14,7 @@ import torch
 
 from engine.budget import CUDA_DEVICE_BYTES
 from engine.calibration.gpu_probes import GpuProbes
-from engine.calibration.probes import TOKEN_COUNTS, shuffled_experts
+from engine.calibration.probes import TOKEN_COUNTS
 from engine.calibration.run import MeasurableEngine, calibrate
 from engine.hardware import detect
 from engine.models.loader import load_model
@@ -57,7 +57,7 @@ def test_every_probe_takes_a_time_and_residents_stay(make_model: Callable[..., A
     parts = load_model(model.path, options, placement)
     try:
         before = parts.model.forward(torch.arange(9), parts.model.new_cache(9))
-        gpu = GpuProbes(parts, shuffled_experts(parts.info.config))
+        gpu = GpuProbes(parts)
         assert all(gpu.expert(tokens).seconds > 0 for tokens in TOKEN_COUNTS)
         assert gpu.weight_copy().seconds > 0
         assert gpu.activation_copy(64).seconds >= 0

@@ -9,108 +9,151 @@ import torch
 
 from engine.calibration import probes
 from engine.calibration.popularity import read_popularity
-from engine.calibration.probes import CpuProbes, DecodeProbes, shuffled_experts
-from engine.calibration.stand_ins import CountedRouting, SkippedExperts
-from engine.calibration.timing import Timing
+from engine.calibration.probes import DecodeProbes, shuffled_experts
+from engine.calibration.stand_ins import CountedRouting, TimedCpuExperts
 from engine.events import Phase, Place
 from engine.executor import ExpertExecutor
 from engine.models.loader import LoadedModel, load_model
 from engine.models.mixtral import MixtralModel
 from engine.options import LoadOptions
+from engine.placement import place_uniform
 from kernels.cpu import CpuPool
+
+LAYERS, TOP_K = 3, 2
 
 
 @pytest.fixture
 def parts(make_model: Callable[..., Any]) -> Iterator[LoadedModel]:
-    loaded = load_model(make_model(num_hidden_layers=3).path, LoadOptions(threads=1, device="cpu"))
+    loaded = load_model(make_model(num_hidden_layers=LAYERS).path, LoadOptions(threads=1, device="cpu"))
     yield loaded
     loaded.close()
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Run each action five times without looking at a clock; returns what was asked of `measure`."""
-    asked: list[dict[str, Any]] = []
+def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two steps of warm-up and three that count."""
+    monkeypatch.setattr(probes, "_PROBE_SECONDS", 0.0)
+    monkeypatch.setattr(probes, "_DECODE_SECONDS", 0.0)
 
-    def measure(action: Callable[[], object], **options: Any) -> Timing:
-        asked.append(options)
-        for _ in range(5):
-            action()
-        return Timing(1e-3, 0.0)
 
-    monkeypatch.setattr(probes, "measure", measure)
-    return asked
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
+    """(block, rows of x, tokens) of every expert that the pool runs."""
+    seen: list[tuple[int, int, int]] = []
+    real = CpuPool.submit_experts
+
+    def submit(self: CpuPool, x: Any, jobs: Any, shape: Any, out: Any) -> Any:
+        seen.extend((job.block.data_ptr(), len(x), len(job.tokens)) for job in jobs)
+        return real(self, x, jobs, shape, out)
+
+    monkeypatch.setattr(CpuPool, "submit_experts", submit)
+    return seen
 
 
 def ids(count: int) -> list[int]:
     return torch.randint(0, 61, (count,), generator=torch.Generator().manual_seed(5)).tolist()
 
 
-def test_shuffled_experts_are_all_experts_in_a_repeatable_order(parts: LoadedModel) -> None:
-    order = shuffled_experts(parts.info.config)
+def with_executor(model: MixtralModel, stand_in: object) -> MixtralModel:
+    return MixtralModel(model.config, model.weights, cast(ExpertExecutor, stand_in), model.device)
+
+
+def test_shuffled_experts_are_all_experts_in_a_repeatable_order() -> None:
+    order = shuffled_experts(3, 4)
     assert sorted(order) == [(layer, expert) for layer in range(3) for expert in range(4)]
-    assert order == shuffled_experts(parts.info.config)
-    assert order != shuffled_experts(parts.info.config, seed=1)
+    assert order == shuffled_experts(3, 4)
+    assert order != shuffled_experts(3, 4, seed=1)
 
 
-def test_cpu_probes_run_another_expert_each_time_with_the_asked_tokens(
-    parts: LoadedModel, quick: list[Any], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("few_steps")
+@pytest.mark.parametrize("tokens", [1, 7, 64])
+def test_an_expert_is_timed_inside_decode_steps_with_the_asked_tokens(
+    parts: LoadedModel, jobs: list[tuple[int, int, int]], tokens: int
 ) -> None:
-    seen: list[tuple[int, int]] = []
-    real = CpuPool.run_experts
-
-    def run(self: CpuPool, x: Any, jobs: Any, shape: Any, out: Any) -> None:
-        before = out.clone()
-        real(self, x, jobs, shape, out)
-        assert (out != before).any()  # it really computes
-        (job,) = jobs
-        seen.append((job.block.data_ptr(), len(x)))
-        assert job.tokens.tolist() == list(range(len(x)))
-
-    monkeypatch.setattr(CpuPool, "run_experts", run)
-    CpuProbes(parts, shuffled_experts(parts.info.config)).expert(7)
-    assert [tokens for _, tokens in seen] == [7] * 5
-    assert len({block for block, _ in seen}) == 5
+    timing = DecodeProbes(parts.model, ids(1)).cpu_expert(tokens)
+    assert timing.seconds > 0
+    decode = jobs[LAYERS * TOP_K :]  # after the prompt of one token
+    assert len(decode) == 5 * LAYERS * TOP_K
+    assert {(rows, count) for _, rows, count in decode} == {(tokens, tokens)}
+    assert len({block for block, _, _ in decode}) >= LAYERS * TOP_K
 
 
-def test_a_step_without_experts_runs_none_and_leaves_the_model_alone(
-    parts: LoadedModel, quick: list[Any]
+@pytest.mark.usefixtures("few_steps")
+def test_the_parts_of_a_step_add_up_with_a_clock_that_only_experts_and_the_step_move(
+    parts: LoadedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prompt = ids(20)
+    """Each layer's experts take 10 s, each router 1 s; the mean expert is then 5 s, everything else 3 s."""
+    now = 0.0
+    real_submit, real_forward = CpuPool.submit_experts, MixtralModel.forward
+
+    def submit(*arguments: Any) -> Any:
+        nonlocal now
+        now += 10
+        return real_submit(*arguments)
+
+    def forward(*arguments: Any, **options: Any) -> Any:
+        nonlocal now
+        now += LAYERS
+        return real_forward(*arguments, **options)
+
+    monkeypatch.setattr(CpuPool, "submit_experts", submit)
+    monkeypatch.setattr(MixtralModel, "forward", forward)
+    monkeypatch.setattr("time.perf_counter", lambda: now)
+    timed = DecodeProbes(parts.model, ids(20))
+    assert timed.cpu_expert(4).seconds == 10 / TOP_K
+    assert timed.without_experts().seconds == LAYERS
+    assert timed.whole().seconds == LAYERS + 10 * LAYERS
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_probes_do_not_count_as_the_models_own_work(parts: LoadedModel) -> None:
     parts.counters.reset()
-    DecodeProbes(parts.model, prompt).without_experts()
+    timed = DecodeProbes(parts.model, ids(20))
+    timed.cpu_expert(2)
+    timed.without_experts()
     assert parts.counters.snapshot().total(Place.CPU) == 0
-    DecodeProbes(parts.model, prompt).whole()
-    hits = parts.counters.snapshot()
-    assert hits.total(Place.CPU, Phase.DECODE) == 5 * 3 * 2  # steps × layers × top-k
-    assert hits.total(Place.CPU, Phase.PREFILL) > 0
+    timed.whole()
+    assert parts.counters.snapshot().total(Place.CPU, Phase.DECODE) == 5 * LAYERS * TOP_K
 
 
-def test_decode_probes_fit_into_a_short_context(make_model: Callable[..., Any], quick: list[Any]) -> None:
-    short = load_model(make_model(max_position_embeddings=16).path, LoadOptions(threads=1, device="cpu"))
-    DecodeProbes(short.model, ids(60)).whole()
+@pytest.mark.usefixtures("few_steps")
+def test_decode_probes_fit_into_a_short_context(make_model: Callable[..., Any]) -> None:
+    short = load_model(make_model(max_position_embeddings=12).path, LoadOptions(threads=1, device="cpu"))
+    assert DecodeProbes(short.model, ids(60)).whole().seconds > 0
     short.close()
-    assert quick[-1]["most"] + quick[-1]["warm_up"] <= 16 - 8
 
 
-def test_skipped_experts_add_nothing(parts: LoadedModel) -> None:
-    """Hidden states of a model whose experts are skipped are those of one whose experts are all zero."""
-    skipping = cast(ExpertExecutor, SkippedExperts(parts.model.executor))
-    model = parts.model
-    skipped = MixtralModel(model.config, model.weights, skipping, model.device)
-    logits = skipped.forward(torch.tensor(ids(9)), skipped.new_cache(9))
-    parts.bank.arena.zero_()
-    expected = model.forward(torch.tensor(ids(9)), model.new_cache(9))
-    assert logits is not None
-    assert expected is not None
-    assert torch.equal(logits, expected)
+@pytest.mark.parametrize("copies", [1, 5])
+@pytest.mark.parametrize("placed", [0, 4])
+def test_a_timed_model_computes_what_the_model_computes(
+    make_model: Callable[..., Any], copies: int, placed: int
+) -> None:
+    """Also with a second device; float32 sums in another order are the only difference."""
+    placement = place_uniform(2, 4, placed)
+    loaded = load_model(
+        make_model().path,
+        LoadOptions(threads=1, device="cpu"),
+        placement,
+        expert_device=torch.device("cpu"),
+    )
+    timed = TimedCpuExperts(loaded.model.executor, copies)
+    for model in (loaded.model, with_executor(loaded.model, timed)):
+        cache = model.new_cache(20)
+        model.forward(torch.tensor(ids(9)), cache, phase=Phase.PREFILL)
+        logits = model.forward(torch.tensor([3]), cache, phase=Phase.DECODE)
+        assert logits is not None
+        if model is loaded.model:
+            expected = logits
+    loaded.close()
+    torch.testing.assert_close(logits, expected, rtol=2e-2, atol=2e-2)
+    assert timed.seconds > 0
 
 
 def test_counting_changes_nothing_and_counts_what_really_ran(parts: LoadedModel) -> None:
     tokens, model = ids(33), parts.model
     plain = model.forward(torch.tensor(tokens), model.new_cache(33), logits="all")
     counted = CountedRouting(model.executor)
-    reader = MixtralModel(model.config, model.weights, cast(ExpertExecutor, counted), model.device)
+    reader = with_executor(model, counted)
     again = reader.forward(torch.tensor(tokens), reader.new_cache(33), logits="all")
     assert plain is not None
     assert again is not None

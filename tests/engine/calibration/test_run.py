@@ -13,8 +13,8 @@ import tokenizers
 import torch
 from tokenizers import decoders, models, pre_tokenizers
 
-from engine.calibration import calibrate, gpu_probes, probes
-from engine.calibration.probes import TOKEN_COUNTS
+from engine.calibration import calibrate, probes
+from engine.calibration.probes import TOKEN_COUNTS, DecodeProbes
 from engine.calibration.run import fit
 from engine.calibration.timing import Timing
 from engine.errors import CalibrationError, Cancelled, FileError
@@ -84,18 +84,17 @@ def engine(make_model: Callable[..., Any]) -> Iterator[OneModel]:
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
-    """Every action is run three times and takes a millisecond; returns the actions that were measured."""
-    actions: list[Callable[[], object]] = []
+    """Every probe runs three steps and finds a millisecond; returns the probes that were taken."""
+    taken: list[Callable[[], object]] = []
 
-    def measure(action: Callable[[], object], **_: Any) -> Timing:
-        actions.append(action)
+    def repeat(_: DecodeProbes, one: Callable[[], float], seconds: float) -> Timing:
+        taken.append(one)
         for _repetition in range(3):
-            action()
+            assert one() > 0
         return Timing(1e-3, 0.02)
 
-    monkeypatch.setattr(probes, "measure", measure)
-    monkeypatch.setattr(gpu_probes, "measure", measure)
-    return actions
+    monkeypatch.setattr(DecodeProbes, "_repeat", repeat)
+    return taken
 
 
 def names(shown: list[Probe]) -> list[tuple[ProbeKind, int]]:
@@ -173,8 +172,12 @@ def test_another_machine_starts_over(engine: OneModel, folder: Path, taken: list
     assert len(taken) == 1 + len(ALL_PROBES) - 1
 
 
-def test_real_times_make_a_sound_profile(engine: OneModel, folder: Path) -> None:
-    """Nothing patched: positive times, in the right order of magnitude of each other."""
+def test_real_times_make_a_sound_profile(
+    engine: OneModel, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real clocks, only less patience."""
+    monkeypatch.setattr(probes, "_PROBE_SECONDS", 0.02)
+    monkeypatch.setattr(probes, "_DECODE_SECONDS", 0.02)
     profile = calibrate(engine, folder=folder)
     assert all(probe.seconds > 0 for probe in profile.probes)
     assert profile.predicted_decode > profile.latency.other_decode
