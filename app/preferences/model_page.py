@@ -56,7 +56,7 @@ class ModelPage(SettingsPage):
         self.reload_notice = self._reload_notice()
         self.content.insertWidget(1, self.reload_notice)
         self.content.addStretch(1)
-        self._unsubscribe = settings.subscribe(lambda *_: self._show_settings())
+        self.follow_settings(self._show_settings)
         worker.idle_changed.connect(self._show_busy)
         worker.loaded.connect(self._on_loaded)
         worker.closed.connect(self._on_closed)
@@ -66,9 +66,8 @@ class ModelPage(SettingsPage):
         self.calibration.look(self._model)
 
     def close_page(self) -> None:
-        """Also stop listening to the settings and the search for a profile."""
+        """Also give up the search for a profile."""
         super().close_page()
-        self._unsubscribe()
         self.calibration.forget()
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -33,6 +34,7 @@ class SettingsPage(QWidget):
         self.content.setSpacing(14)
         self.content.addWidget(title(name, self))
         self._grid: QGridLayout | None = None
+        self._unsubscribers: list[Callable[[], None]] = []
 
     def add_option(self, option: Option[Any], *, automatic: str = "") -> QWidget:
         """Add a row for `option` at the end of the page and return its editor."""
@@ -69,10 +71,16 @@ class SettingsPage(QWidget):
         self._add_row(option, editor, column)
         return editor
 
+    def follow_settings(self, look: Callable[[], None]) -> None:
+        """Call `look` after every change of a setting, until the page is closed."""
+        self._unsubscribers.append(self.settings.subscribe(lambda *_: look()))
+
     def close_page(self) -> None:
-        """The dialog is being closed: save what is pending, let go of the settings."""
+        """The dialog is being closed: save what is pending, let go of the settings. May be called again."""
         for binding in self.bindings.values():
             binding.release()
+        while self._unsubscribers:
+            self._unsubscribers.pop()()
 
     def _add_row(self, option: Option[Any], editor: QWidget, column: QVBoxLayout) -> None:
         if isinstance(editor, QPlainTextEdit):

@@ -38,13 +38,8 @@ class AnswersPage(SettingsPage):
             self.add_option(option)
         self.add_option(registry.SEED, automatic=tr("A new one each time"))
         self.content.addStretch(1)
-        self._unsubscribe = settings.subscribe(lambda *_: self._show_use())
+        self.follow_settings(self._show_use)
         self._show_use()
-
-    def close_page(self) -> None:
-        """Also stop following the checkbox."""
-        super().close_page()
-        self._unsubscribe()
 
     def _show_use(self) -> None:
         """The user's own values can be edited only where they are used; the seed always is."""

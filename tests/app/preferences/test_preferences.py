@@ -1,0 +1,374 @@
+"""The settings dialog: every setting has an editor that is bound both ways; the model page and its offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt, QThreadPool, QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QWheelEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QSpinBox,
+)
+
+from app.dialogs import MessageDialog
+from app.preferences.dialog import PreferencesDialog
+from app.preferences.simple_pages import recommended
+from app.settings import OPTIONS, SettingsStore, registry
+from app.wizard.state import Measured, Step
+from app.worker import EngineWorker
+from engine.errors import FileError
+from engine.options import LoadOptions
+from engine.params import GenerationParams, SamplingParams
+from tests.app.fakes import ScriptedFactory, make_status
+from tests.app.wizard_fakes import ScriptedKnowledge, make_probes, make_profile
+
+if TYPE_CHECKING:
+    from pytestqt.qtbot import QtBot
+
+VISIBLE = [option for option in OPTIONS if option.visible]
+
+
+@pytest.fixture
+def settings() -> SettingsStore:
+    store = SettingsStore(None)
+    store.set(registry.MODEL_PATH, "/models/starter")
+    return store
+
+
+@pytest.fixture
+def knowledge() -> ScriptedKnowledge:
+    return ScriptedKnowledge(found=(make_profile(), ""))
+
+
+@pytest.fixture
+def dialog(
+    qtbot: QtBot, settings: SettingsStore, loaded_worker: EngineWorker, knowledge: ScriptedKnowledge
+) -> Iterator[PreferencesDialog]:
+    dialog = PreferencesDialog(
+        settings, loaded_worker, make_status(), GenerationParams(), knowledge=knowledge
+    )
+    qtbot.addWidget(dialog)
+    with qtbot.waitActive(dialog):
+        dialog.show()
+    yield dialog
+    dialog.accept()
+    QThreadPool.globalInstance().waitForDone(5000)
+
+
+def editor(dialog: PreferencesDialog, key: str) -> Any:
+    page = next(page for page in dialog.pages if key in page.editors)
+    dialog.show_page(page)
+    return page.editors[key]
+
+
+def complaint(dialog: PreferencesDialog, key: str) -> str:
+    page = next(page for page in dialog.pages if key in page.editors)
+    return page.complaints[key].text()
+
+
+def shown(widget: Any) -> Any:
+    """What an editor shows, as the setting's value."""
+    if isinstance(widget, QCheckBox):
+        return widget.isChecked()
+    if isinstance(widget, QComboBox):
+        return widget.currentData()
+    if isinstance(widget, QSpinBox | QDoubleSpinBox):
+        return widget.value()
+    if isinstance(widget, QPlainTextEdit):
+        return widget.toPlainText()
+    assert isinstance(widget, QLineEdit)
+    return int(widget.text() or -1)
+
+
+def another_value(option: Any) -> Any:
+    if option.choices:
+        return option.choices[-1].value
+    if isinstance(option.default, bool):
+        return not option.default
+    if isinstance(option.default, int):
+        return min(int(option.maximum), max(int(option.minimum), 20))
+    if isinstance(option.default, float):
+        return 0.5
+    return "Answer in verse.\nAlways."
+
+
+@pytest.mark.parametrize("option", VISIBLE, ids=lambda option: option.key)
+def test_every_setting_has_an_editor_that_follows_it(
+    dialog: PreferencesDialog, settings: SettingsStore, option: Any
+) -> None:
+    widget = editor(dialog, option.key)
+    assert shown(widget) == option.default
+    value = another_value(option)
+    settings.set(option, value)
+    assert shown(widget) == value
+    assert widget.accessibleName() == option.label
+
+
+@pytest.mark.parametrize("option", VISIBLE, ids=lambda option: option.key)
+def test_every_editor_changes_its_setting(
+    qtbot: QtBot, dialog: PreferencesDialog, settings: SettingsStore, option: Any
+) -> None:
+    settings.set(registry.USE_MODEL_DEFAULTS, option is registry.USE_MODEL_DEFAULTS)
+    value = another_value(option)
+    widget = editor(dialog, option.key)
+    if isinstance(widget, QCheckBox):
+        widget.setFocus()
+        qtbot.keyClick(widget, Qt.Key.Key_Space)
+    elif isinstance(widget, QComboBox):
+        widget.setFocus()
+        qtbot.keyClick(widget, Qt.Key.Key_End)
+    elif isinstance(widget, QPlainTextEdit):
+        widget.setPlainText(value)
+    else:
+        widget.setFocus()
+        widget.selectAll()
+        qtbot.keyClicks(widget, str(value))
+        qtbot.keyClick(widget, Qt.Key.Key_Tab)
+    expected = (not option.default) if option is registry.USE_MODEL_DEFAULTS else value
+    qtbot.waitUntil(lambda: settings.get(option) == expected)
+
+
+def test_a_text_that_is_being_typed_is_saved_on_closing(
+    dialog: PreferencesDialog, settings: SettingsStore
+) -> None:
+    editor(dialog, "chat.system_prompt").setPlainText("Be brief.")
+    dialog.reject()
+    assert settings.get(registry.SYSTEM_PROMPT) == "Be brief."
+
+
+@pytest.mark.parametrize("text", ["abc", "1.5", "-2", "9" * 25, "--1", "٣"])
+def test_an_impossible_seed_is_explained_and_not_saved(
+    qtbot: QtBot, dialog: PreferencesDialog, settings: SettingsStore, text: str
+) -> None:
+    line = editor(dialog, "sampling.seed")
+    QGuiApplication.clipboard().setText(text)
+    line.paste()
+    assert "from -1 to" in complaint(dialog, "sampling.seed")
+    assert settings.get(registry.SEED) != text
+    line.clear()
+    qtbot.keyClicks(line, str(2**63 - 1))
+    assert complaint(dialog, "sampling.seed") == ""
+    assert settings.get(registry.SEED) == 2**63 - 1
+
+
+def test_the_models_own_values_switch_the_users_off(
+    dialog: PreferencesDialog, settings: SettingsStore
+) -> None:
+    assert not editor(dialog, "sampling.temperature").isEnabled()
+    assert editor(dialog, "sampling.seed").isEnabled()
+    editor(dialog, "sampling.use_model_defaults").click()
+    assert editor(dialog, "sampling.temperature").isEnabled()
+
+
+def test_what_the_model_recommends() -> None:
+    greedy = GenerationParams(SamplingParams(temperature=0, top_k=40), stop_loops=True)
+    assert recommended(greedy) == (
+        "This model recommends: always the most likely word, at most 1024 tokens, "
+        "an answer that repeats itself is ended."
+    )
+    sampled = GenerationParams(SamplingParams(0.6, 40, 0.9, 0.05, 1.1), max_tokens=99)
+    for part in ("temperature 0.6", "top-k 40", "top-p 0.9", "min-p 0.05", "penalty 1.1", "99 tokens"):
+        assert part in recommended(sampled)
+    assert "once it is loaded" in recommended(None)
+
+
+def test_the_wheel_scrolls_the_page_and_not_the_value(
+    dialog: PreferencesDialog, settings: SettingsStore
+) -> None:
+    box = editor(dialog, "engine.threads")
+    event = QWheelEvent(
+        QPointF(5, 5),
+        QPointF(box.mapToGlobal(QPoint(5, 5))),
+        QPoint(),
+        QPoint(0, 120),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    dialog.list.setFocus()
+    QApplication.sendEvent(box, event)
+    assert settings.get(registry.THREADS) == 0
+
+
+def test_pages_are_reached_with_the_keyboard(qtbot: QtBot, dialog: PreferencesDialog) -> None:
+    assert QApplication.focusWidget() is dialog.list
+    for page in dialog.pages[1:]:
+        qtbot.keyClick(dialog.list, Qt.Key.Key_Down)
+        assert page.isVisible()
+    qtbot.keyClick(dialog.list, Qt.Key.Key_Escape)
+    assert not dialog.isVisible()
+
+
+@pytest.mark.qt_log_ignore("propagateSizeHints")  # the offscreen platform's remark on dialogs that wrap text
+def test_what_cannot_be_saved_is_said(
+    qtbot: QtBot, dialog: PreferencesDialog, settings: SettingsStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise FileError("The settings could not be saved.", why="The disk is full.")
+
+    monkeypatch.setattr(settings, "update", full)
+    editor(dialog, "panel.visible").click()
+    [message] = dialog.findChildren(MessageDialog)
+    message.close()
+
+
+class TestModelPage:
+    def test_shows_the_model_and_its_calibration(self, qtbot: QtBot, dialog: PreferencesDialog) -> None:
+        page = dialog.model
+        assert page.model_name.text() == make_status().model_name
+        assert page.model_path.full_text() == "/models/starter"
+        qtbot.waitUntil(lambda: page.calibration.state.text().startswith("Measured on"))
+        assert "2026" in page.calibration.state.text()
+        assert "measured 48.8" in page.calibration.details.text()
+        assert not page.calibration.warning.isVisible()
+
+    def test_says_that_the_hardware_has_changed(
+        self, qtbot: QtBot, dialog: PreferencesDialog, knowledge: ScriptedKnowledge
+    ) -> None:
+        knowledge.found = (None, "The hardware has changed (graphics card).")
+        dialog.model.calibration.look(Path("/models/starter"))
+        qtbot.waitUntil(lambda: dialog.model.calibration.warning.isVisible())
+        assert dialog.model.calibration.warning.text() == "The hardware has changed (graphics card)."
+
+    def test_a_change_that_needs_it_offers_to_load_again(
+        self,
+        qtbot: QtBot,
+        dialog: PreferencesDialog,
+        settings: SettingsStore,
+        factory: ScriptedFactory,
+        loaded_worker: EngineWorker,
+    ) -> None:
+        assert not dialog.model.reload_notice.isVisible()
+        settings.set(registry.TEMPERATURE, 1.0)
+        assert not dialog.model.reload_notice.isVisible()
+        settings.set(registry.THREADS, 3)
+        assert dialog.model.reload_notice.isVisible()
+        with qtbot.waitSignal(loaded_worker.loaded):
+            dialog.model.reload.click()
+        assert factory.options[-1].threads == 3
+        assert not dialog.model.reload_notice.isVisible()
+
+    def test_taking_the_change_back_takes_the_offer_back(
+        self, dialog: PreferencesDialog, settings: SettingsStore
+    ) -> None:
+        settings.set(registry.POLICY, "stream")
+        assert dialog.model.reload_notice.isVisible()
+        settings.set(registry.POLICY, "paper")
+        assert not dialog.model.reload_notice.isVisible()
+
+    def test_every_policy_has_its_consequence(
+        self, dialog: PreferencesDialog, settings: SettingsStore
+    ) -> None:
+        texts = set()
+        for policy in ("paper", "cpu", "stream"):
+            settings.set(registry.POLICY, policy)
+            texts.add(dialog.model.helps["engine.policy"].text())
+        assert len(texts) == 3
+        assert all("without a graphics card" in text for text in texts)
+
+    def test_nothing_interrupts_a_busy_model(
+        self, qtbot: QtBot, dialog: PreferencesDialog, loaded_worker: EngineWorker, factory: ScriptedFactory
+    ) -> None:
+        factory.delay = 0.2
+        loaded_worker.generate(1, [], GenerationParams())
+        page = dialog.model
+        for button in (page.choose, page.reload, page.calibration.run):
+            assert not button.isEnabled()
+        assert page.busy.isVisible()
+        qtbot.waitUntil(lambda: loaded_worker.idle)
+        assert page.choose.isEnabled()
+        assert not page.busy.isVisible()
+
+    def test_recalibrates_through_the_wizard(
+        self, qtbot: QtBot, dialog: PreferencesDialog, knowledge: ScriptedKnowledge, factory: ScriptedFactory
+    ) -> None:
+        factory.probes = list(make_probes())  # type: ignore[arg-type]
+        factory.profile = make_profile()
+        page = dialog.model
+        qtbot.mouseClick(page.calibration.run, Qt.MouseButton.LeftButton)
+        wizard = page.wizard
+        assert wizard is not None
+        qtbot.waitUntil(lambda: wizard.controller.state.measured is Measured.YES)
+        assert wizard.controller.state.steps == (Step.CALIBRATE, Step.RESULT)
+        plans = len(knowledge.plans)
+        wizard.next.click()
+        wizard.next.click()
+        qtbot.waitUntil(lambda: page.wizard is None)
+        assert len(knowledge.plans) == plans
+        assert len(factory.engines) == 1
+
+    def test_chooses_another_model_through_the_wizard(self, qtbot: QtBot, dialog: PreferencesDialog) -> None:
+        page = dialog.model
+        qtbot.mouseClick(page.choose, Qt.MouseButton.LeftButton)
+        wizard = page.wizard
+        assert wizard is not None
+        qtbot.waitUntil(lambda: wizard.controller.state.hardware is not None)
+        assert wizard.controller.state.step is Step.PLAN
+        wizard.reject()
+        qtbot.waitUntil(lambda: page.wizard is None)
+
+    def test_without_a_model_nothing_can_be_measured(
+        self, qtbot: QtBot, worker: EngineWorker, knowledge: ScriptedKnowledge
+    ) -> None:
+        dialog = PreferencesDialog(SettingsStore(None), worker, knowledge=knowledge)
+        qtbot.addWidget(dialog)
+        assert dialog.model.model_name.text() == "No model has been chosen yet."
+        assert not dialog.model.calibration.run.isEnabled()
+        assert dialog.model.choose.isEnabled()
+        dialog.accept()
+
+
+class TestDataPage:
+    def test_opens_the_data_folder_and_the_log(
+        self, dialog: PreferencesDialog, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        opened: list[QUrl] = []
+        monkeypatch.setattr(QDesktopServices, "openUrl", opened.append)
+        dialog.show_page(dialog.data)
+        for button in (dialog.data.folder, dialog.data.log):
+            assert isinstance(button, QPushButton)
+            button.click()
+        assert [Path(url.toLocalFile()) for url in opened] == [data_dir, data_dir / "logs"]
+        assert data_dir.is_dir()
+
+    @pytest.mark.qt_log_ignore("propagateSizeHints")
+    def test_restores_the_defaults_after_asking(
+        self, qtbot: QtBot, dialog: PreferencesDialog, settings: SettingsStore
+    ) -> None:
+        settings.set(registry.SYSTEM_PROMPT, "Be brief.")
+        dialog.show_page(dialog.data)
+        dialog.data.defaults.click()
+        [question] = dialog.findChildren(MessageDialog)
+        assert settings.get(registry.SYSTEM_PROMPT) == "Be brief."
+        question.accept()
+        assert settings.get(registry.SYSTEM_PROMPT) == ""
+        assert settings.get(registry.MODEL_PATH) == "/models/starter"  # not a setting that the user chooses
+        assert editor(dialog, "chat.system_prompt").toPlainText() == ""
+
+
+def test_a_closed_dialog_listens_no_more(dialog: PreferencesDialog, settings: SettingsStore) -> None:
+    dialog.accept()
+    assert settings._listeners == []
+
+
+def test_load_options_that_were_forced_are_not_a_change(
+    qtbot: QtBot, settings: SettingsStore, worker: EngineWorker, knowledge: ScriptedKnowledge
+) -> None:
+    with qtbot.waitSignal(worker.loaded):
+        worker.load(Path("/models/starter"), LoadOptions(force=True))
+    dialog = PreferencesDialog(settings, worker, make_status(), knowledge=knowledge)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    assert not dialog.model.reload_notice.isVisible()
+    dialog.accept()
