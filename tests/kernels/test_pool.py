@@ -275,7 +275,7 @@ def test_refuses_tensors_it_cannot_read(work: Callable, wrong: str) -> None:
         x = x.bfloat16()
     else:
         out = torch.zeros(4, SHAPE.hidden)
-    with CpuPool(1) as pool, pytest.raises(ValueError, match="contiguous|same rows"):
+    with CpuPool(1) as pool, pytest.raises(ValueError, match=r"contiguous|same rows"):
         pool.run_experts(x, jobs, SHAPE, out)
 
 

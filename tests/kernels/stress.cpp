@@ -1,0 +1,109 @@
+// Drives the pool and the kernels from several threads, without Python: for the sanitizers.
+//
+//   cmake -S . -B build/tsan -DFIDDLER_STRESS=ON -DFIDDLER_SANITIZE=thread && cmake --build build/tsan --target kernels_stress
+//   build/tsan/kernels_stress
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "aligned.h"
+#include "expert_task.h"
+#include "isa.h"
+#include "linear_task.h"
+#include "pack.h"
+#include "pool.h"
+
+namespace {
+
+using namespace fiddler;
+
+std::vector<float> random_floats(std::size_t count, std::mt19937& random) {
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+std::vector<std::uint16_t> random_weights(std::size_t count, std::mt19937& random) {
+  std::vector<std::uint16_t> bits;
+  for (float value : random_floats(count, random)) {
+    std::uint32_t word;
+    value *= 0.1f;
+    std::memcpy(&word, &value, 4);
+    bits.push_back(static_cast<std::uint16_t>(word >> 16));
+  }
+  return bits;
+}
+
+void run(Pool& pool, std::shared_ptr<Task> task) {
+  pool.submit(task);
+  pool.finish(*task);
+}
+
+struct Expert {
+  ExpertShape shape;
+  AlignedBytes block;
+
+  Expert(Pool& pool, ExpertShape s, std::mt19937& random) : shape(s), block(aligned_bytes(s.nbytes())) {
+    const auto w1 = random_weights(s.hidden * s.intermediate, random);
+    const auto w3 = random_weights(s.hidden * s.intermediate, random);
+    const auto w2 = random_weights(s.hidden * s.intermediate, random);
+    run(pool, make_pack_expert_task(s, w1.data(), w3.data(), w2.data(), bytes()));
+  }
+  std::uint8_t* bytes() const { return reinterpret_cast<std::uint8_t*>(block.get()); }
+};
+
+// One call of two experts twice: both results must be the same bits. Returns whether they were.
+bool repeatable(Pool& pool, Isa isa, const Expert& expert, std::size_t tokens, std::mt19937& random) {
+  const std::size_t hidden = expert.shape.hidden;
+  const std::vector<float> x = random_floats(tokens * hidden, random);
+  const std::vector<float> weights(tokens, 0.5f);
+  std::vector<std::int32_t> rows(tokens);
+  for (std::size_t i = 0; i < tokens; ++i) rows[i] = static_cast<std::int32_t>(i * 7 % tokens);
+  std::vector<float> results[2];
+  for (auto& out : results) {
+    out.assign(x.size(), 0.0f);
+    const ExpertJob job{expert.bytes(), rows.data(), weights.data(), tokens};
+    run(pool, make_expert_task({kernels_for(isa), pool.threads(), expert.shape, x.data(), out.data(), {job, job}}));
+  }
+  std::vector<float> y(tokens * 37);  // any packed bytes are weights: take the expert's
+  run(pool, make_linear_task(kernels_for(isa), pool.threads(), {37, hidden}, expert.bytes(), x.data(), tokens,
+                             y.data()));
+  return results[0] == results[1];
+}
+
+int use(Pool& pool, unsigned seed) {
+  std::mt19937 random(seed);
+  int failures = 0;
+  for (int round = 0; round < 2; ++round) {
+    const Expert expert(pool, {40 + seed * 13, 70 + seed * 31}, random);
+    for (Isa isa : available_isas()) {
+      for (std::size_t tokens : {1u, 3u, 13u, 40u, 300u}) {
+        if (!repeatable(pool, isa, expert, tokens, random)) {
+          std::printf("%s, %zu tokens: two results differ\n", isa_name(isa).c_str(), tokens);
+          ++failures;
+        }
+      }
+    }
+  }
+  return failures;
+}
+
+}  // namespace
+
+int main() {
+  int failures[4] = {};
+  for (int threads : {1, 2, 4}) {
+    Pool pool(threads);
+    std::vector<std::thread> users;
+    for (unsigned u = 0; u < 4; ++u) users.emplace_back([&, u] { failures[u] += use(pool, u); });
+    for (std::thread& user : users) user.join();
+  }
+  const int total = failures[0] + failures[1] + failures[2] + failures[3];
+  std::printf(total ? "%d failures\n" : "ok\n", total);
+  return total ? 1 : 0;
+}
