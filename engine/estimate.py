@@ -25,7 +25,7 @@ _PCIE_EFFICIENCY, _PCIE_UNKNOWN = (0.4, 0.87), (3e9, 13e9)
 # Memory bandwidth of GPUs from laptops to servers.
 _VRAM_RATE = (150e9, 1500e9)
 # Time a layer takes beside its weights (attention, router, launches), high and low, in seconds.
-_CPU_LAYER, _GPU_LAYER = (250e-6, 60e-6), (600e-6, 100e-6)
+_CPU_LAYER, _GPU_LAYER = (500e-6, 100e-6), (600e-6, 100e-6)
 # How much more often than evenly the placed experts are chosen: Mixtral-8x7B with 56 of
 # 256 experts: 1.1 to 1.27.
 _POPULARITY_GAIN = (1.0, 1.3)

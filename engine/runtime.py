@@ -116,7 +116,7 @@ class Engine:
         with _explained():
             parts = load_model(
                 info.path,
-                replace(options, device=plan.device),
+                replace(options, device=plan.device, threads=plan.threads),
                 placement if plan.has_gpu else None,
                 progress,
                 cancel,
