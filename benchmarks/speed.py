@@ -86,15 +86,24 @@ def _measure(engine: Any, number: int, tokens: int) -> dict[str, float]:
     prompt = _prompt_of(engine, 128, number)
     prefill = _finish(engine.continue_raw(prompt, GenerationParams(sampling=GREEDY, max_tokens=1)))
     assert prefill.prompt_tokens - prefill.reused_tokens in range(126, 131), prefill
-    started = time.perf_counter()
-    answer = engine.generate([Message("user", SHORT_PROMPT)], GenerationParams(sampling=GREEDY, max_tokens=8))
-    first = next(time.perf_counter() - started for event in answer if isinstance(event, TextDelta))
-    answer.close()
+    first = _first_text(engine)
     return {
         "decode_tokens_per_second": decode.tokens_per_second,
         "prefill_tokens_per_second": prefill.prefill_tokens_per_second,
         "first_token_seconds": first,
     }
+
+
+def _first_text(engine: Any) -> float:
+    """Seconds until the first piece of text of an answer (a model of random weights may never say any)."""
+    started = time.perf_counter()
+    answer = engine.generate([Message("user", SHORT_PROMPT)], GenerationParams(sampling=GREEDY, max_tokens=8))
+    for event in answer:
+        if isinstance(event, TextDelta | Finished):
+            seconds = time.perf_counter() - started
+            answer.close()
+            return seconds
+    raise AssertionError("a generation without an end")
 
 
 def _prompt_of(engine: Any, tokens: int, number: int) -> str:
