@@ -26,6 +26,8 @@ class KVCache:
         self.capacity = capacity
         self.length = 0
         self._layers = list(self.data.unbind(0))
+        self.keys = [layer[:1] for layer in self._layers]  # per layer, [1, kv_heads, capacity, head_dim]
+        self.values = [layer[1:] for layer in self._layers]
         self._arrays = [layer.numpy() for layer in self._layers] if device.type == "cpu" else []
 
     @property

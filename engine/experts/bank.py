@@ -29,7 +29,6 @@ class ExpertBank:
         self._stride = -(-self.shape.nbytes // _ALIGNMENT) * _ALIGNMENT
         count = config.num_layers * config.num_experts
         self.arena = arena.allocate(self._stride * count)
-        self.pinned = False  # whether CUDA may copy straight from the arena
         self._blocks = [
             self.arena[start : start + self.shape.nbytes]
             for start in range(0, self._stride * count, self._stride)

@@ -56,8 +56,8 @@ class DirectStream:
 class CudaStream:
     """With a GPU: packed blocks are copied on a stream of their own and unpacked there.
 
-    From a bank registered with CUDA the copy is one transfer; from ordinary memory it goes through a small
-    ring of pinned buffers, since a pageable copy runs at a tenth of the speed.
+    The bank's memory is not pinned, and a pageable copy runs at a tenth of the speed: blocks go through a
+    small ring of pinned buffers, the host filling one while another is on its way.
     """
 
     def __init__(self, bank: ExpertBank, experts: GpuExperts, counters: HitCounters) -> None:
@@ -66,7 +66,7 @@ class CudaStream:
         self._counters = counters
         self._stream = torch.cuda.Stream(experts.device)  # type: ignore[no-untyped-call]
         self._landing = torch.empty(bank.shape.nbytes, dtype=torch.uint8, device=experts.device)
-        self._ring = [] if bank.pinned else [_StagingBuffer() for _ in range(_RING)]
+        self._ring = [_StagingBuffer() for _ in range(_RING)]
         self._next = 0
         self._filled: dict[int, torch.cuda.Event] = {}
         self._released: dict[int, torch.cuda.Event] = {}
@@ -99,9 +99,6 @@ class CudaStream:
 
     def _copy(self, block: torch.Tensor) -> None:
         """The block to the landing buffer, on the current stream."""
-        if not self._ring:
-            self._landing.copy_(block, non_blocking=True)
-            return
         for start in range(0, len(block), _CHUNK):
             part = block[start : start + _CHUNK]
             staging = self._ring[self._next]

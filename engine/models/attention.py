@@ -61,7 +61,7 @@ class Attention:
         queries = qkv[:, :heads].to(store.dtype)
         if tokens == 1:
             return self.one(queries.view(1, kv_heads, heads // kv_heads, head_dim), cache, layer)
-        keys, values = store[:, None, :, first:end].unbind(0)  # [1, kv_heads, keys, head_dim]
+        keys, values = cache.keys[layer][:, :, first:end], cache.values[layer][:, :, first:end]
         query = queries.transpose(0, 1)[None]  # [1, heads, tokens, head_dim]
         mixed = functional.scaled_dot_product_attention(
             query, keys, values, attn_mask=mask, is_causal=mask is None, enable_gqa=kv_heads != heads
@@ -82,5 +82,5 @@ class Attention:
             [1, heads * head_dim].
         """
         end, first = cache.length + 1, self.first_key(cache.length)
-        keys, values = cache.layer(layer)[:, None, :, first:end].unbind(0)
+        keys, values = cache.keys[layer][:, :, first:end], cache.values[layer][:, :, first:end]
         return functional.scaled_dot_product_attention(query, keys, values).flatten(1)
