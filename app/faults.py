@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import IO
 
 from PySide6.QtCore import QObject, QSocketNotifier, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
@@ -28,35 +27,38 @@ log = logging.getLogger(__name__)
 
 
 def start_logging() -> None:
-    """Log to a rotating file; a crash inside a library leaves its stack in `crash.log` beside it.
+    """Log to a rotating file, and warnings to the terminal, if there is one.
 
     A folder that cannot be written to costs the log, not the program.
     """
-    handlers: list[logging.Handler] = []
-    try:
-        path = log_path()
-        ensure_dir(path.parent)
-        handlers.append(
-            logging.handlers.RotatingFileHandler(
-                path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8"
-            )
-        )
-        faulthandler.enable(_open_crash_log(), all_threads=True)
-    except (OSError, EngineError) as error:
-        logging.basicConfig(level=logging.WARNING)
-        log.warning("no log file: %s", error)
-        return
+    root = logging.getLogger()
+    root.setLevel(logging.INFO)
     if sys.stderr is not None:  # None in a windowed program
         console = logging.StreamHandler()
         console.setLevel(logging.WARNING)
-        handlers.append(console)
+        root.addHandler(console)
+    try:
+        path = log_path()
+        ensure_dir(path.parent)
+        file = logging.handlers.RotatingFileHandler(
+            path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8"
+        )
+    except (OSError, EngineError) as error:
+        log.warning("no log file: %s", error)
+    else:
+        root.addHandler(file)
     text = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
-    logging.basicConfig(level=logging.INFO, format=text, handlers=handlers)
+    for handler in root.handlers:
+        handler.setFormatter(logging.Formatter(text))
 
 
-def _open_crash_log() -> IO[str]:
-    """The file stays open as long as the program runs: faulthandler writes to it in the last moment."""
-    return log_path().with_name("crash.log").open("a", encoding="utf-8")
+def record_crashes() -> None:
+    """Have a crash inside a library leave its stacks in `crash.log` beside the log, where there is one."""
+    try:
+        # Never closed: faulthandler writes to it in the last moment.
+        faulthandler.enable(log_path().with_name("crash.log").open("a", encoding="utf-8"))
+    except OSError as error:
+        log.warning("no crash log: %s", error)
 
 
 class FaultReporter(QObject):

@@ -13,7 +13,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from app.engine_factory import EngineFactory
-from app.faults import FaultReporter, start_logging, stop_on_signals
+from app.faults import FaultReporter, record_crashes, start_logging, stop_on_signals
 from app.paths import database_path, settings_path
 from app.real_engine import RealEngine
 from app.settings import SettingsStore, registry
@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None, factory: EngineFactory | None =
     if options.data_dir:
         os.environ[DATA_DIR_VARIABLE] = os.path.abspath(os.path.expanduser(options.data_dir))
     start_logging()
+    record_crashes()
     log.info("Fiddler Chat %s starts", program_version())
     choose_input_method()
     app = _application()
@@ -45,6 +46,7 @@ def main(arguments: Sequence[str] | None = None, factory: EngineFactory | None =
     reporter.install()
     stop_on_signals(window.close, window)
     SetupFlow(window, worker, settings)
+    window.closed.connect(app.quit)  # also where a dialog is still open
     window.show()
     QTimer.singleShot(0, window, window.begin)
     code = app.exec()

@@ -1,16 +1,22 @@
-"""Opens the wizard and the settings from the main window, one dialog at a time."""
+"""Opens the wizard and the settings from the main window, one dialog at a time.
+
+Their modules are imported when they are opened: together they take as long to import as the window itself,
+which is to be on the screen first.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QDialog
 
-from app.preferences.dialog import PreferencesDialog
 from app.settings import SettingsStore
 from app.window import MainWindow
-from app.wizard.offers import Knowledge
-from app.wizard.visit import choose_model, is_needed, set_up
 from app.worker import EngineWorker
+
+if TYPE_CHECKING:
+    from app.wizard.offers import Knowledge
 
 
 class SetupFlow(QObject):
@@ -34,6 +40,8 @@ class SetupFlow(QObject):
         """Set the program up for the first time, or choose another model."""
         if self._raise():
             return
+        from app.wizard.visit import choose_model, is_needed, set_up
+
         if is_needed(self._settings):
             self._open(set_up(self._worker, self._settings, self._window, self._knowledge))
         else:
@@ -45,6 +53,8 @@ class SetupFlow(QObject):
         """Change how the program looks and works."""
         if self._raise():
             return
+        from app.preferences.dialog import PreferencesDialog
+
         window = self._window
         dialog = PreferencesDialog(
             self._settings,

@@ -43,7 +43,7 @@ class MainWindow(QMainWindow):
 
     setup_requested = Signal()  # open the wizard, for a first start or another model
     settings_requested = Signal()
-    closing = Signal()
+    closed = Signal()  # everything is saved
 
     def __init__(
         self,
@@ -107,10 +107,10 @@ class MainWindow(QMainWindow):
         """Stop what runs, save what is there, and close."""
         self.session.end_now()
         self._save_geometry()
-        self.closing.emit()
         self._worker.shutdown()
         self._storage.close()
         super().closeEvent(event)
+        self.closed.emit()
 
     def toggle_panel(self) -> None:
         """Show or hide the live panel, now and at the next start."""

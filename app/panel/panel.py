@@ -34,6 +34,7 @@ class LivePanel(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName(tr("Live panel"))
+        mark(self, surface=True)
         self.now = heading(QLabel(), 2.0)
         self.rows: dict[str, QLabel] = {}
         self.shares = ShareBar()
