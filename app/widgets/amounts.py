@@ -35,8 +35,9 @@ def amount(value: float, unit: str) -> str:
 def progress_details(progress: Progress, rate: float | None, seconds_left: float | None) -> str:
     """The line under a progress bar: how far, how fast, how much longer."""
     parts = []
-    if progress.total > 0 and (progress.unit in BYTE_UNITS or progress.unit):
-        done, total = amount(progress.done, progress.unit), amount(progress.total, progress.unit)
+    if progress.total > 0 and progress.unit:
+        bytes_unit = progress.unit if progress.unit in BYTE_UNITS else ""
+        done, total = amount(progress.done, bytes_unit), amount(progress.total, progress.unit)
         parts.append(tr("{done} of {total}", done=done, total=total))
     elif progress.total <= 0 and progress.done > 0:
         parts.append(amount(progress.done, progress.unit))

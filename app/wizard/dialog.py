@@ -29,6 +29,7 @@ from app.wizard.pages.plan import PlanPage
 from app.wizard.pages.result import ResultPage
 from app.wizard.state import FlowState, Measured, Step, Work
 from app.wizard.step_list import StepList, step_name
+from engine.starter import starter_dir
 
 
 class WizardDialog(QDialog):
@@ -47,7 +48,7 @@ class WizardDialog(QDialog):
         self.pages: dict[Step, Page] = {
             Step.COMPUTER: ComputerPage(),
             Step.PLAN: PlanPage(controller),
-            Step.GET: GetPage(controller.models_folder),
+            Step.GET: GetPage(starter_dir()),
             Step.CALIBRATE: CalibratePage(),
             Step.RESULT: ResultPage(),
         }

@@ -45,7 +45,7 @@ from app.wizard.events import (
     Stopped,
     Unload,
 )
-from app.wizard.state import After, FlowState, Measured, Step, Work
+from app.wizard.state import After, Choice, FlowState, Kind, Measured, Step, Work
 from engine.errors import EngineError, ShortageError
 
 Outcome = tuple[FlowState, tuple[Effect, ...]]
@@ -190,7 +190,8 @@ def _user(state: FlowState, event: Event) -> Outcome:
 def _next(state: FlowState) -> Outcome:
     match state.step:
         case Step.COMPUTER:
-            return _enter(state, Step.PLAN)
+            # Nothing chosen yet: the starter model, which suits every computer and everybody new to this.
+            return _enter(replace(state, choice=state.choice or Choice(Kind.STARTER)), Step.PLAN)
         case Step.PLAN:
             return _fetch(replace(state, eager=True))
         case Step.GET:

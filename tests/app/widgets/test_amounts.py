@@ -49,6 +49,10 @@ def test_details_of_a_download() -> None:
     assert text == "1.0 GiB of 4.0 GiB · 10.0 MiB per second · about 5 minutes left"
 
 
+def test_details_of_layers() -> None:
+    assert progress_details(Progress("x", 3, 30, "layers"), 1, None) == "3 of 30 layers"
+
+
 def test_details_without_a_unit_name_only_the_time() -> None:
     assert progress_details(Progress("x", 1, 3), None, 8) == "10 seconds left"
     assert progress_details(Progress("x", 1, 3), None, None) == ""

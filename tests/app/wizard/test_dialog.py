@@ -22,7 +22,7 @@ from app.wizard.pages.computer import ComputerPage
 from app.wizard.pages.get import GetPage
 from app.wizard.pages.plan import PlanPage
 from app.wizard.pages.result import ResultPage
-from app.wizard.state import Kind, Measured, Step
+from app.wizard.state import Choice, Kind, Measured, Step
 from app.wizard.visits import choose_model, recalibrate
 from app.worker import EngineWorker
 from engine.errors import (
@@ -101,7 +101,6 @@ def test_the_whole_walk_with_the_keyboard(open_wizard: Open) -> None:
     wizard.wait(wizard.dialog.next.isEnabled)
     wizard.press(Qt.Key.Key_Return)
     wizard.wait_step(Step.PLAN)
-    wizard.press(Qt.Key.Key_Space)  # the first model has the focus
     wizard.wait(wizard.dialog.next.isEnabled)
     wizard.press(Qt.Key.Key_Return)
     wizard.wait(lambda: wizard.state.measured is Measured.YES)
@@ -169,19 +168,19 @@ class TestPlan:
         wizard.wait(lambda: "tokens per second" in mixtral.verdict.text())
         assert starter.verdict.text().startswith("Fits this computer")
         assert mixtral.verdict.text().startswith("Does not fit")
-        assert not wizard.dialog.next.isEnabled()
-        assert not plan(wizard).plan.isVisible()
+        assert starter.radio.isChecked()
+        assert plan(wizard).plan.parentWidget() is starter
 
     def test_a_click_anywhere_on_the_card_chooses(self, open_wizard: Open) -> None:
         wizard = self.at_plan(open_wizard)
-        card = plan(wizard).cards[0]
+        card = plan(wizard).cards[1]
         wizard.bot.mouseClick(card.description, Qt.MouseButton.LeftButton)
-        wizard.wait(wizard.dialog.next.isEnabled)
-        assert card.radio.isChecked()
+        wizard.wait(card.radio.isChecked)
+        wizard.wait(plan(wizard).force.isVisible)
+        assert not wizard.dialog.next.isEnabled()
 
     def test_arrow_keys_choose(self, open_wizard: Open) -> None:
         wizard = self.at_plan(open_wizard)
-        wizard.press(Qt.Key.Key_Space)
         wizard.press(Qt.Key.Key_Down)
         wizard.wait(lambda: wizard.state.choice is not None and wizard.state.choice.kind is Kind.HUB)
         wizard.press(Qt.Key.Key_Up)
@@ -247,7 +246,8 @@ class TestPlan:
         wizard = self.at_plan(open_wizard)
         monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "")
         wizard.click(plan(wizard).folder_card.radio)
-        assert wizard.state.choice is None
+        assert wizard.state.choice == Choice(Kind.STARTER)
+        assert plan(wizard).cards[0].radio.isChecked()
         assert not plan(wizard).folder_card.radio.isChecked()
 
 

@@ -156,6 +156,11 @@ def test_failed_detection_can_be_repeated() -> None:
     assert flow.can_next(walk(state, Detected(HARDWARE))[0])
 
 
+def test_the_starter_is_chosen_unless_something_else_was() -> None:
+    assert walk(FlowState(), Detected(HARDWARE), Next())[0].choice == STARTER
+    assert walk(FlowState(choice=HUB), Detected(HARDWARE), Next())[0].choice == HUB
+
+
 def test_next_waits_for_the_plan_of_this_choice() -> None:
     state, _ = walk(at_plan(), Choose(HUB))
     assert not flow.can_next(state)
