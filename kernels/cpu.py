@@ -158,6 +158,18 @@ class CpuPool:
             shape.hidden, shape.intermediate, w1.data_ptr(), w3.data_ptr(), w2.data_ptr(), out.data_ptr()
         )
 
+    def read(self, buffer: Tensor) -> int:
+        """Read a buffer on all threads and return the exclusive or of its 64-bit words.
+
+        The time this takes is the memory's; decode cannot be faster. `buffer`: contiguous, on the CPU, of a
+        multiple of 8 bytes, aligned to 8.
+        """
+        self.check_usable()
+        nbytes = buffer.numel() * buffer.element_size()
+        if not buffer.is_contiguous() or not buffer.is_cpu or nbytes % 8 or buffer.data_ptr() % 8:
+            raise ValueError("the buffer must be contiguous, on the CPU, and a multiple of 8 bytes")
+        return int(self._native.read(buffer.data_ptr(), nbytes // 8))
+
     def close(self) -> None:
         """End the threads, after what was submitted. Closing again does nothing."""
         self._close()

@@ -15,6 +15,7 @@
 #include "linear_task.h"
 #include "pack.h"
 #include "pool.h"
+#include "read_task.h"
 
 namespace nb = nanobind;
 
@@ -71,6 +72,12 @@ class NativePool {
         .wait();
   }
 
+  std::uint64_t read(std::size_t data, std::size_t words) {
+    std::uint64_t checksum;
+    submit(make_read_task(at<const std::uint64_t>(data), words, &checksum)).wait();
+    return checksum;
+  }
+
   void close() { pool_->close(); }
   int threads() const { return pool_->threads(); }
 
@@ -116,6 +123,7 @@ NB_MODULE(_native, m) {
       .def("submit_experts", &NativePool::submit_experts, nogil())
       .def("linear", &NativePool::linear, nogil())
       .def("pack_expert", &NativePool::pack_expert, nogil())
+      .def("read", &NativePool::read, nogil())
       .def("close", &NativePool::close, nogil())
       .def_prop_ro("threads", &NativePool::threads);
 }

@@ -279,6 +279,18 @@ def test_refuses_tensors_it_cannot_read(work: Callable, wrong: str) -> None:
         pool.run_experts(x, jobs, SHAPE, out)
 
 
+@pytest.mark.parametrize("words", [0, 1, 7, 8, 1000, 2**17, 3 * 2**17 + 5])
+def test_reading_sees_every_word(words: int) -> None:
+    data = torch.randint(-(2**63), 2**63 - 1, (words,), generator=torch.Generator().manual_seed(words))
+    expected = 0
+    for word in data.tolist():
+        expected ^= word % 2**64
+    with CpuPool(3) as pool:
+        assert pool.read(data) == expected
+        with pytest.raises(ValueError, match="multiple of 8"):
+            pool.read(torch.zeros(7, dtype=torch.uint8))
+
+
 def test_no_threads_is_an_error() -> None:
     with pytest.raises(ValueError, match="at least one"):
         CpuPool(0)
