@@ -20,7 +20,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console, cancel: CancelToken) -> int:
-    """Load, measure (which saves the profile), print: each probe on stderr as it is measured, the summary on stdout."""
+    """Load, measure (which saves the profile), print: each probe on stderr as it comes, then the summary."""
     from engine.calibration import calibrate  # these import torch: not before the arguments are understood
     from engine.runtime import Engine
 
