@@ -18,22 +18,23 @@ class Attention:
         self._head_dim = config.head_dim
         self._window = config.sliding_window
 
-    def mask(self, start: int, tokens: int, device: torch.device) -> torch.Tensor | None:
-        """Which keys each of `tokens` new tokens at position `start` may see; the same for every layer.
+    def mask(self, start: int, tokens: int, like: torch.Tensor) -> torch.Tensor | None:
+        """What is added to the scores of `tokens` new tokens at position `start`; the same for every layer.
 
-        bool [tokens, keys], keys from `first_key(start)` on. None where every key is visible (one token), or
-        where plain causality from position 0 says it all.
+        [tokens, keys], keys from `first_key(start)` on, with the device and number format of `like`, the
+        cache's: zero for a key that the token may see, else minus infinity. None where every key is visible
+        (one token), or where plain causality from position 0 says it all.
         """
         first = self.first_key(start)
         end = start + tokens
         if tokens == 1 or (start == 0 and (self._window is None or end <= self._window)):
             return None
-        queries = torch.arange(start, end, device=device)[:, None]
-        keys = torch.arange(first, end, device=device)
+        queries = torch.arange(start, end, device=like.device)[:, None]
+        keys = torch.arange(first, end, device=like.device)
         visible = keys <= queries
         if self._window is not None:
             visible &= keys > queries - self._window
-        return visible
+        return torch.zeros_like(visible, dtype=like.dtype).masked_fill_(~visible, float("-inf"))
 
     def first_key(self, start: int) -> int:
         """The earliest position that a token at position `start` sees."""

@@ -97,7 +97,7 @@ class MixtralModel:
         """All layers for a chunk: x, float32 [tokens, hidden], becomes the last layer's output."""
         tokens, start = len(x), cache.length
         cos, sin = self._rope.rows(start, tokens)
-        mask = self._attention.mask(start, tokens, self.device)
+        mask = self._attention.mask(start, tokens, cache.data)
         for index, layer in enumerate(self.weights.layers):
             qkv = layer.qkv(self._normalise(x, layer.input_norm)).float()
             qkv = qkv.view(tokens, -1, self.config.head_dim)

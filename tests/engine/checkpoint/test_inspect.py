@@ -1,6 +1,7 @@
 """Model folders: what a sound one says, and that each fault is named with its file, cause and action."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -183,7 +184,11 @@ def test_other_weights_are_recognised(copy, file, said):
     assert said in refusal(copy).why
 
 
-def test_tensors_are_read_exactly(sharded):
+@pytest.mark.parametrize("missing", [[], ["preadv"], ["preadv", "pread"]], ids=["Linux", "macOS", "Windows"])
+def test_tensors_are_read_exactly(sharded, monkeypatch, missing):
+    """With each of the ways to read at a position that some system has."""
+    for name in missing:
+        monkeypatch.delattr(os, name)
     with Checkpoint(sharded.path) as checkpoint:
         for name, weight in sharded.weights.items():
             assert torch.equal(load_tensor(checkpoint, name, tuple(weight.shape), torch.bfloat16), weight)
