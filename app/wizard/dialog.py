@@ -27,8 +27,9 @@ from app.wizard.pages.get import GetPage
 from app.wizard.pages.page import Page
 from app.wizard.pages.plan import PlanPage
 from app.wizard.pages.result import ResultPage
-from app.wizard.state import FlowState, Measured, Step, Work
+from app.wizard.state import Choice, FlowState, Measured, Step, Work
 from app.wizard.step_list import StepList, step_name
+from engine.errors import EngineError
 from engine.starter import starter_dir
 
 
@@ -44,6 +45,8 @@ class WizardDialog(QDialog):
         controller.setParent(self)
         self._step: Step | None = None
         self._work: Work | None = None
+        self._problem: EngineError | None = None
+        self._choice: Choice | None = None
         self._begun = False
         self.pages: dict[Step, Page] = {
             Step.COMPUTER: ComputerPage(),
@@ -141,14 +144,23 @@ class WizardDialog(QDialog):
             self._focus()
         elif (state.work is None) is not (self._work is None) or self.focusWidget() is None:
             self._focus()  # what had the focus may be gone, and something else is to be done next
-        self._work = state.work
+        if state.problem is not self._problem or state.choice != self._choice:
+            QTimer.singleShot(0, self, self._reveal)
+        self._work, self._problem, self._choice = state.work, state.problem, state.choice
+
+    def _reveal(self) -> None:
+        """Scroll to what has just appeared, once it has its place: it may be below a small window's edge."""
+        step = self.controller.state.step
+        part = self.pages[step].news()
+        if part is not None and part.isVisible():
+            self._areas[step].ensureWidgetVisible(part, 0, 24)
 
     def _show_step(self, step: Step) -> None:
         self._step = step
         self.steps.set_step(step)
         self.stack.setCurrentWidget(self._areas[step])
         self._areas[step].verticalScrollBar().setValue(0)
-        self.setWindowTitle(tr("{step} – Set up Fiddler Chat", step=step_name(step)))
+        self.setWindowTitle(tr("{step} – Fiddler Chat", step=step_name(step)))
         self.setAccessibleName(step_name(step))
 
     def _show_buttons(self, state: FlowState) -> None:

@@ -35,7 +35,7 @@ class StepList(QFrame):
         column.setContentsMargins(24, 26, 24, 24)
         column.setSpacing(14)
         column.addWidget(TextLabel(tr("Fiddler Chat"), self, scale=1.15, bold=True))
-        column.addWidget(hint(tr("Setting up"), self))
+        column.addWidget(hint(tr("Setting up") if Step.PLAN in steps else tr("Calibrating"), self))
         column.addSpacing(10)
         self._labels: list[QLabel] = []
         for step in self._steps:

@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QWidget
 
 from app.paths import models_dir
-from app.settings import SettingsStore, load_options
+from app.settings import SettingsStore, load_options, registry
 from app.wizard import visits
 from app.wizard.controller import WizardController
 from app.wizard.dialog import WizardDialog
@@ -42,10 +42,19 @@ def choose_model(
 ) -> WizardDialog:
     """Choose another model; `status` is that of the loaded one, if any.
 
-    When it is rejected, the loaded model may have changed or be gone: the worker's signals tell.
+    When it is rejected after the loaded model had to make room, the one that the settings name is loaded
+    again: the worker's signals tell.
     """
     state = visits.choose_model(SettingsMemory(settings).saved().choice, status)
-    return _dialog(worker, settings, state, parent, knowledge)
+    dialog = _dialog(worker, settings, state, parent, knowledge)
+
+    def load_again() -> None:
+        path = settings.get(registry.MODEL_PATH)
+        if status is not None and not dialog.controller.state.loaded and path:
+            worker.load(Path(path), load_options(settings))
+
+    dialog.rejected.connect(load_again)
+    return dialog
 
 
 def recalibrate(

@@ -80,6 +80,10 @@ class CalibratePage(Page):
         self.content.addWidget(self.results, 1)
         self.content.addWidget(self.skip_hint)
 
+    def news(self) -> QWidget | None:
+        """The problem, if there is one."""
+        return self.problem if self.problem.isVisible() else None
+
     def show_state(self, state: FlowState) -> None:
         """Show what is being measured and what was."""
         working = state.work in (Work.LOAD, Work.CALIBRATE)

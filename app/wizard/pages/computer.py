@@ -56,6 +56,10 @@ class ComputerPage(Page):
         self.content.addLayout(buttons)
         self.content.addStretch(1)
 
+    def news(self) -> QWidget | None:
+        """The problem, if there is one."""
+        return self.problem if self.problem.isVisible() else None
+
     def show_state(self, state: FlowState) -> None:
         """Show the hardware, that it is being looked at, or why it could not be."""
         self.problem.show_problem(state.problem)

@@ -59,6 +59,10 @@ class GetPage(Page):
         self.content.addWidget(self.problem)
         self.content.addStretch(1)
 
+    def news(self) -> QWidget | None:
+        """The problem, if there is one."""
+        return self.problem if self.problem.isVisible() else None
+
     def show_state(self, state: FlowState) -> None:
         """Show how far it is."""
         self._choice = state.choice

@@ -29,6 +29,10 @@ class Page(QWidget):
         """Show `state`. Called often: only touch what has changed."""
         raise NotImplementedError
 
+    def news(self) -> QWidget | None:
+        """The part that must be visible after a change: a problem if there is one."""
+        return None
+
     def first_focus(self) -> QWidget | None:
         """What on this page the keyboard should start with; None: the buttons below."""
         return None

@@ -73,6 +73,10 @@ class PlanPage(Page):
         column.setAlignment(self.force, Qt.AlignmentFlag.AlignLeft)  # so that only its words are clickable
         self.content.addStretch(1)
 
+    def news(self) -> QWidget | None:
+        """The problem, or the plan of the model that was just chosen."""
+        return self.problem if self.problem.isVisible() else self.plan
+
     def show_state(self, state: FlowState) -> None:
         """Show the verdicts, the choice, and its plan."""
         offers = self._controller.offers

@@ -66,6 +66,10 @@ class ResultPage(Page):
         self.content.addWidget(self.details)
         self.content.addStretch(1)
 
+    def news(self) -> QWidget | None:
+        """The problem, if there is one."""
+        return self.problem if self.problem.isVisible() else None
+
     def show_state(self, state: FlowState) -> None:
         """Show the result, or the loading that comes before it."""
         loading = state.work is Work.LOAD

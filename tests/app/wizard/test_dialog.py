@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QLabel
 
 from app.dialogs import MessageDialog
 from app.settings import SettingsStore, registry
+from app.wizard import visit
 from app.wizard.memory import is_needed
 from app.wizard.offers import Offer
 from app.wizard.pages.calibrate import CalibratePage
@@ -37,6 +39,9 @@ from engine.units import format_bytes
 from tests.app.fakes import ScriptedFactory, make_status
 from tests.app.wizard.conftest import Wizard
 from tests.app.wizard_fakes import LAPTOP, WORKSTATION, ScriptedKnowledge, make_profile, not_a_model
+
+if TYPE_CHECKING:
+    from pytestqt.qtbot import QtBot
 
 Open = Callable[..., Wizard]
 
@@ -515,6 +520,28 @@ def test_choosing_another_model_closes_the_loaded_one(
     wizard.wait(lambda: wizard.state.measured is Measured.YES)
     assert factory.engines[0].closed
     assert len(factory.engines) == 2
+
+
+def test_giving_up_on_another_model_brings_the_loaded_one_back(
+    loaded_worker: EngineWorker,
+    factory: ScriptedFactory,
+    settings: SettingsStore,
+    knowledge: ScriptedKnowledge,
+    qtbot: QtBot,
+) -> None:
+    factory.download_gate = threading.Event()
+    settings.update({"wizard.completed": True, "wizard.model": "starter", "model.path": "/models/starter"})
+    dialog = visit.choose_model(loaded_worker, settings, factory.status, knowledge=knowledge)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    qtbot.waitUntil(dialog.next.isEnabled)
+    dialog.next.click()
+    qtbot.waitUntil(lambda: factory.engines[0].closed)
+    dialog.reject()
+    with qtbot.waitSignal(loaded_worker.loaded):
+        pass
+    assert factory.engine.path == Path("/models/starter")
+    assert dialog.result() == QDialog.DialogCode.Rejected
 
 
 @pytest.mark.qt_log_ignore("propagateSizeHints")  # the offscreen platform's remark on dialogs that wrap text
