@@ -9,9 +9,9 @@ import torch
 
 from engine.calibration.probes import shuffled_experts
 from engine.calibration.timing import Timing, measure
-from engine.experts.link import CudaLink
+from engine.experts.link import CudaLink, DirectLink, HostLink
 from engine.experts.slots import GpuExperts
-from engine.experts.stream import CudaStream, ExpertStream
+from engine.experts.stream import CudaStream, DirectStream, ExpertStream
 from engine.models.loader import LoadedModel
 from engine.stats import HitCounters
 
@@ -19,35 +19,39 @@ from engine.stats import HitCounters
 class GpuProbes:
     """Times on the GPU of a loaded model. Nobody else may use it meanwhile.
 
-    A model that is resident as a whole has no slot in use; two experts' room is then taken for the probes.
+    A model that is resident as a whole copies nothing; room for two experts is then taken for the probes.
+    The GPU may be the CPU as a second device: good for trying the probes, not for measuring anything.
     """
 
     def __init__(self, parts: LoadedModel) -> None:
         executor = parts.model.executor
-        if executor.gpu is None or executor.stream is None or executor.gpu.device.type != "cuda":
+        if executor.gpu is None or executor.stream is None:
             raise ValueError("the model was loaded without a GPU")
         self._config = parts.info.config
         self._gpu: GpuExperts = executor.gpu
         self._stream: ExpertStream = executor.stream
+        self._device = self._gpu.device
+        self._is_cuda = self._device.type == "cuda"
         if self._gpu.resident.all():
             nothing = np.zeros_like(self._gpu.resident)
-            self._gpu = GpuExperts(self._config, self._gpu.device, nothing, slots=1)
-            self._stream = CudaStream(parts.bank, self._gpu, HitCounters(*nothing.shape))
-        self._device = self._gpu.device
+            self._gpu = GpuExperts(self._config, self._device, nothing, slots=1)
+            stream = CudaStream if self._is_cuda else DirectStream
+            self._stream = stream(parts.bank, self._gpu, HitCounters(*nothing.shape))
         order = shuffled_experts(self._config.num_layers, self._config.num_experts)
-        self._experts = itertools.cycle([item for item in order if not self._gpu.resident[item]])
+        self._missing = itertools.cycle([item for item in order if not self._gpu.resident[item]])
 
     def expert(self, tokens: int) -> Timing:
-        """One expert with `tokens` tokens, its weights on the GPU."""
+        """One expert with `tokens` tokens, its weights on the GPU; of several, another one each time."""
         if not self._gpu.present.any():
             self._fetch()
         present = [(int(layer), int(expert)) for layer, expert in np.argwhere(self._gpu.present)]
         places = itertools.cycle([place for item in present if (place := self._gpu.place(*item)) is not None])
-        x = torch.randn(tokens, self._config.hidden_size, device=self._device, dtype=torch.bfloat16)
+        number_format = torch.bfloat16 if self._is_cuda else torch.float32
+        x = torch.randn(tokens, self._config.hidden_size, device=self._device, dtype=number_format)
 
         def run() -> None:
             self._gpu.run(next(places), x)
-            torch.cuda.synchronize(self._device)
+            self._synchronise()
 
         return measure(run)
 
@@ -57,9 +61,11 @@ class GpuProbes:
 
     def activation_copy(self, tokens: int) -> Timing:
         """`tokens` activations and their routing to the host, and as many results back and added."""
-        top_k = self._config.top_k
-        link = CudaLink(self._config.hidden_size, top_k, self._device)
-        x = torch.randn(tokens, self._config.hidden_size, device=self._device)
+        hidden, top_k = self._config.hidden_size, self._config.top_k
+        link: HostLink = DirectLink(hidden)
+        if self._is_cuda:
+            link = CudaLink(hidden, top_k, self._device)
+        x = torch.randn(tokens, hidden, device=self._device)
         ids = torch.zeros(tokens, top_k, dtype=torch.int64, device=self._device)
         weights = torch.zeros(tokens, top_k, device=self._device)
 
@@ -68,13 +74,18 @@ class GpuProbes:
             link.routing(ids, weights)
             link.activations(tokens)
             link.add_results(x)
-            torch.cuda.synchronize(self._device)
+            self._synchronise()
 
         return measure(run)
 
     def _fetch(self) -> None:
-        item = next(self._experts)
+        item = next(self._missing)
         while self._gpu.present[item]:  # still in a slot: copying it would be no copy
-            item = next(self._experts)
+            item = next(self._missing)
         self._stream.release(self._stream.fetch(*item))
-        torch.cuda.synchronize(self._device)
+        self._synchronise()
+
+    def _synchronise(self) -> None:
+        """Wait until the GPU has done everything, copies included."""
+        if self._is_cuda:
+            torch.cuda.synchronize(self._device)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -60,3 +61,25 @@ def test_affinity_is_respected() -> None:
         assert detect_cpu(CgroupLimits()).usable_cores == 1
     finally:
         os.sched_setaffinity(0, before)
+
+
+def test_a_mac_asks_sysctl(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        assert command[-1] == "machdep.cpu.brand_string"
+        return subprocess.CompletedProcess(command, 0, stdout="Apple M3\n")
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(subprocess, "run", run)
+    cpu = detect_cpu(CgroupLimits())
+    assert cpu.name == "Apple M3"
+    assert cpu.features == ()
+    assert cpu.physical_cores >= 1  # from psutil: there is no /sys
+
+
+def test_a_processor_without_a_name_is_still_a_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        raise FileNotFoundError(command[0])
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(subprocess, "run", run)
+    assert detect_cpu(CgroupLimits()).name
