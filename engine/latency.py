@@ -88,6 +88,7 @@ def fit_line(tokens: Sequence[int], seconds: Sequence[float]) -> Line:
 class LatencyModel:
     """Measured costs of one expert on this machine, and of what surrounds the experts in a decode step.
 
+    The CPU's times were taken inside decode steps, the preparation of an expert's job included.
     `cpu`, `gpu`, `activation` are curves over the tokens that one expert is given; `gpu`, `activation` and
     `transfer` (copying one expert's weights to the GPU) are None without a GPU. `other_decode` is a decode
     step without its experts: attention, routers, norms, logits, and with a GPU each layer's way of the
