@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtGui import (
     QFont,
     QTextBlock,
@@ -23,6 +25,8 @@ from app.theme_colors import Colors
 
 LINE_HEIGHT = 135  # per cent: easier to read than Qt's 100
 _FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
+# A line ends where the model ended it, as in poems and addresses; Markdown alone would join the lines.
+_LINE_END = re.compile(r"(?<=\S)\n(?=[ \t]*\S)")
 _HEADING_SCALE = {1: 1.45, 2: 1.25, 3: 1.1}
 
 
@@ -31,7 +35,7 @@ def to_fragment(source: str, font: QFont, colors: Colors) -> QTextDocumentFragme
     document = QTextDocument()
     document.setDefaultFont(font)
     document.setUndoRedoEnabled(False)
-    document.setMarkdown(source, _FEATURES)
+    document.setMarkdown(_LINE_END.sub("  \n", source), _FEATURES)
     _replace_images(document)
     spacing = font.pointSizeF() * 0.75
     block = document.begin()

@@ -182,6 +182,14 @@ def test_raw_html_is_text_and_images_are_not_fetched(view: ConversationView) -> 
     assert "<img" not in area.toHtml()
 
 
+def test_lines_end_where_the_model_ended_them(view: ConversationView) -> None:
+    source = "Leaves fall,\nwinds call.\n\n- a\n- b\n  and more of it\n\n| x | y |\n|---|---|\n| 1 | 2 |"
+    view.show_messages([row(1, "assistant", source)])
+    lines = prose(view).toPlainText().split("\n")
+    assert lines[:4] == ["Leaves fall,", "winds call.", "a", "b"]
+    assert lines[4:] == ["and more of it", "", "x", "y", "1", "2", ""]
+
+
 @pytest.mark.parametrize(
     ("link", "opened"),
     [
