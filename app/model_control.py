@@ -56,7 +56,7 @@ class ModelControl(QObject):
         if path is None:
             self.choose_requested.emit()
             return
-        self._strip.show_loading(tr("Loading {name}…", name=path.name))
+        self._strip.show_loading(tr("Loading the model…"))
         self._worker.load(path, load_options(self._settings, force=force))
 
     def _cancel(self) -> None:

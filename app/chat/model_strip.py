@@ -20,6 +20,7 @@ class ModelStrip(QFrame):
     cancel_requested = Signal()
     retry_requested = Signal()
     anyway_requested = Signal()  # load although memory looks short
+    changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -50,6 +51,11 @@ class ModelStrip(QFrame):
             column.addWidget(widget)
         column.addLayout(buttons)
         self.show_none()
+
+    @property
+    def loading(self) -> bool:
+        """Whether a model is being loaded."""
+        return not self.isHidden() and not self.progress.isHidden()
 
     def show_ready(self) -> None:
         """A model is loaded: nothing to say."""
@@ -89,3 +95,4 @@ class ModelStrip(QFrame):
         for widget in (self.anyway, self.copy):
             widget.setVisible(widget in widgets)
         self.show()
+        self.changed.emit()

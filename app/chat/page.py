@@ -57,10 +57,9 @@ class ChatPage(QWidget):
         self.show_model(None)
         self._show(None, [])
 
-    def show_model(self, status: EngineStatus | None, why_not: str = "") -> None:
-        """A model was loaded, or there is none (then `why_not` stands below the composer)."""
+    def show_model(self, status: EngineStatus | None) -> None:
+        """A model was loaded, or there is none."""
         self.welcome.show_model(status)
-        self._why_not = why_not or tr("You can write, but there is no model yet that could answer.")
         self._refresh_composer()
 
     def focus_composer(self) -> None:
@@ -118,6 +117,7 @@ class ChatPage(QWidget):
         session.prompt_progress.connect(view.show_prompt_progress)
         session.busy_changed.connect(lambda _: self._refresh_composer())
         session.refused.connect(self._give_back)
+        self.strip.changed.connect(self._refresh_composer)
         view.action.connect(self._on_action)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(session.stop)
@@ -197,7 +197,11 @@ class ChatPage(QWidget):
             reason = tr("An answer is being written in another chat. Escape stops it.") if elsewhere else ""
             self.composer.set_state(ComposerState.GENERATING, reason)
         elif session.model is None:
-            self.composer.set_state(ComposerState.UNAVAILABLE, self._why_not)
+            if self.strip.loading:
+                reason = tr("You can write already. Sending works once the model is loaded.")
+            else:
+                reason = tr("You can write, but there is no model yet that could answer.")
+            self.composer.set_state(ComposerState.UNAVAILABLE, reason)
         else:
             self.composer.set_state(ComposerState.READY)
 
