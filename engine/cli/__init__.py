@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         parsed.check(parsed)
     except EngineError as error:
-        parser.error(str(error))
+        parsed.parser.error(str(error))
     cancel = CancelToken()
     try:
         with _interruptible(cancel):

@@ -16,7 +16,7 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser("calibrate", help="measure this computer with a model")
     shared.add_loading(parser)
     shared.add_output(parser)
-    parser.set_defaults(run=run, check=shared.load_options)
+    parser.set_defaults(parser=parser, run=run, check=shared.load_options)
 
 
 def run(arguments: argparse.Namespace, console: Console, cancel: CancelToken) -> int:

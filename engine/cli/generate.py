@@ -47,7 +47,7 @@ def add_to(commands: Any) -> None:
     sampling.add_argument("--seed", type=int, metavar="N", help="the same seed gives the same answer")
     shared.add_loading(parser)
     shared.add_output(parser)
-    parser.set_defaults(run=run, check=check)
+    parser.set_defaults(parser=parser, run=run, check=check)
 
 
 def check(arguments: argparse.Namespace) -> None:

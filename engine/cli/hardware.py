@@ -15,7 +15,7 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser("hardware", help="show what this computer is")
     parser.add_argument("--measure", action="store_true", help="also measure how fast memory is read")
     shared.add_output(parser)
-    parser.set_defaults(run=run, check=lambda _: None)
+    parser.set_defaults(parser=parser, run=run, check=lambda _: None)
 
 
 def run(arguments: argparse.Namespace, console: Console, _cancel: CancelToken) -> int:

@@ -27,7 +27,7 @@ def add_to(commands: Any) -> None:
     )
     shared.add_loading(parser)
     shared.add_output(parser)
-    parser.set_defaults(run=run, check=shared.load_options)
+    parser.set_defaults(parser=parser, run=run, check=shared.load_options)
 
 
 def run(arguments: argparse.Namespace, console: Console, _cancel: CancelToken) -> int:
