@@ -36,8 +36,9 @@ def progress_details(progress: Progress, rate: float | None, seconds_left: float
     """The line under a progress bar: how far, how fast, how much longer."""
     parts = []
     if progress.total > 0 and progress.unit:
-        bytes_unit = progress.unit if progress.unit in BYTE_UNITS else ""
-        done, total = amount(progress.done, bytes_unit), amount(progress.total, progress.unit)
+        counted = progress.unit not in BYTE_UNITS  # layers, probes: whole ones
+        done = f"{int(progress.done)}" if counted else amount(progress.done, progress.unit)
+        total = amount(progress.total, progress.unit)
         parts.append(tr("{done} of {total}", done=done, total=total))
     elif progress.total <= 0 and progress.done > 0:
         parts.append(amount(progress.done, progress.unit))

@@ -17,11 +17,21 @@ STEPS = 1000  # resolution of the bar: byte counts do not fit Qt's 32 bits
 
 
 class LabelledProgress(QWidget):
-    """What is being done, a bar (moving to and fro while the total is unknown), and a line of figures."""
+    """What is being done, a bar (moving to and fro while the total is unknown), and a line of figures.
 
-    def __init__(self, parent: QWidget | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    `even`: the steps take about the same time each, so that a time left can be told.
+    """
+
+    def __init__(
+        self,
+        parent: QWidget | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        even: bool = True,
+    ) -> None:
         super().__init__(parent)
         self._clock = clock
+        self._even = even
         self._meter = RateMeter()
         self._shown: Progress | None = None
         self.what = TextLabel(parent=self)
@@ -52,6 +62,7 @@ class LabelledProgress(QWidget):
             self.bar.setValue(round(STEPS * min(1.0, max(0.0, progress.done / progress.total))))
         else:
             self.bar.setRange(0, 0)
-        details = progress_details(progress, self._meter.rate, self._meter.seconds_left)
+        left = self._meter.seconds_left if self._even else None
+        details = progress_details(progress, self._meter.rate, left)
         self.details.setText(details)
         self.bar.setAccessibleDescription(f"{progress.what} {details}".strip())

@@ -45,7 +45,7 @@ class CalibratePage(Page):
         self._work: Work | None = None
         self.note = TextLabel(parent=self)
         mark(self.note, tone="warning")
-        self.progress = LabelledProgress(self)
+        self.progress = LabelledProgress(self, even=False)
         self.outcome = TextLabel(parent=self)
         self.cancel = push_button(tr("C&ancel"), lambda: self.send.emit(Stop()), self)
         self.retry = push_button(tr("&Measure"), lambda: self.send.emit(Retry()), self, primary=True)
@@ -111,6 +111,7 @@ class CalibratePage(Page):
         self.skip_hint.setVisible(can_skip(state) or state.measured is Measured.SKIPPED)
         probes = state.probes or (state.profile.probes if state.profile is not None else ())
         self._show_probes(probes)
+        self.results.setVisible(bool(probes) or working)
 
     def first_focus(self) -> QWidget | None:
         """Whatever starts or stops the work."""
@@ -125,6 +126,7 @@ class CalibratePage(Page):
         for probe in probes[len(self._probes) :]:
             _add_row(self.table, probe)
         self._probes = probes
+        self.table.setColumnHidden(2, not any(probe.spread for probe in probes))
         self.table.scrollToBottom()
         self.plot.set_curves(curves(probes))
         self.plot.setVisible(any(len(points) > 1 for points in curves(probes).values()))

@@ -27,7 +27,7 @@ class GetPage(Page):
         super().__init__(tr("Get the model"), "", parent)
         self._starter_folder = starter_folder
         self._choice: Choice | None = None
-        self._working = False
+        self._work: Work | None = None
         card = QFrame(self)
         mark(card, card=True)
         self.name = TextLabel(parent=card, bold=True)
@@ -68,9 +68,10 @@ class GetPage(Page):
         self._choice = state.choice
         working = state.work in (Work.FETCH, Work.CHECK)
         self._show_texts(state)
-        if working and not self._working:
-            self.progress.start(tr("Starting"))
-        self._working = working
+        if working and state.work is not self._work:
+            checking = state.work is Work.CHECK
+            self.progress.start(tr("Checking the model") if checking else tr("Starting"))
+        self._work = state.work
         if state.work is Work.FETCH and state.progress is not None:
             self.progress.show_progress(state.progress)
         self.progress.setVisible(working)

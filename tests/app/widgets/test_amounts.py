@@ -51,6 +51,7 @@ def test_details_of_a_download() -> None:
 
 def test_details_of_layers() -> None:
     assert progress_details(Progress("x", 3, 30, "layers"), 1, None) == "3 of 30 layers"
+    assert progress_details(Progress("x", 8.9, 10, "probes"), None, None) == "8 of 10 probes"
 
 
 def test_details_without_a_unit_name_only_the_time() -> None:
