@@ -73,9 +73,7 @@ def distribution(
     scaled = scores.astype(np.float64) / params.temperature
     tokens = np.arange(len(scaled))
     if 0 < params.top_k < len(scaled):
-        least = np.partition(scaled, -params.top_k)[
-            -params.top_k
-        ]  # ties with the k-th stay, as in transformers
+        least = np.partition(scaled, -params.top_k)[-params.top_k]  # ties stay, as in transformers
         tokens = np.flatnonzero(scaled >= least)
     probabilities = _softmax(scaled[tokens])
     if params.top_p < 1:
