@@ -70,12 +70,13 @@ def distribution(
 
     `scores` [vocabulary] are logits after the repetition penalty; `params.temperature` is above 0.
     """
-    scaled = scores.astype(np.float64) / params.temperature
+    with np.errstate(over="ignore"):  # a tiny temperature sends all but the best to minus infinity
+        scaled = (scores.astype(np.float64) - float(scores.max())) / params.temperature
     tokens = np.arange(len(scaled))
     if 0 < params.top_k < len(scaled):
         least = np.partition(scaled, -params.top_k)[-params.top_k]  # ties stay, as in transformers
         tokens = np.flatnonzero(scaled >= least)
-    probabilities = _softmax(scaled[tokens])
+    probabilities = _normalised(np.exp(scaled[tokens]))
     if params.top_p < 1:
         kept = _nucleus(probabilities, params.top_p)
         tokens, probabilities = tokens[kept], _normalised(probabilities[kept])
@@ -99,10 +100,6 @@ def _nucleus(probabilities: FloatArray, top_p: float) -> npt.NDArray[np.intp]:
     kept = mass > spare
     kept[-1] = True
     return np.sort(likely[order[kept]])
-
-
-def _softmax(scores: FloatArray) -> FloatArray:
-    return _normalised(np.exp(scores - scores.max()))
 
 
 def _normalised(weights: FloatArray) -> FloatArray:

@@ -85,6 +85,12 @@ def test_the_repetition_penalty_is_that_of_transformers(
     np.testing.assert_allclose(penalised(logits, penalty, set(seen)), expected, rtol=1e-6)
 
 
+def test_a_tiny_temperature_is_as_good_as_greedy() -> None:
+    logits = np.array([-3.0, 1.5, 1.25, -np.inf], dtype=np.float32)
+    tokens, probabilities = distribution(logits, SamplingParams(temperature=1e-310))
+    assert dict(zip(tokens.tolist(), probabilities.tolist(), strict=True)) == {0: 0, 1: 1, 2: 0, 3: 0}
+
+
 @given(random_logits())
 def test_greedy_takes_the_most_likely_token_and_has_no_seed(logits: Logits) -> None:
     sampler = Sampler(SamplingParams(temperature=0))
