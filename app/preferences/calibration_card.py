@@ -62,7 +62,7 @@ class CalibrationCard(QFrame):
         knowledge, options, hardware = self._knowledge, self._options(), self._hardware
 
         def work() -> tuple[Hardware, Found]:
-            known = hardware or knowledge.detect()
+            known = hardware or knowledge.detect(quick=True)
             return known, knowledge.profile(model, known, options)
 
         self.state.setText(tr("Looking for the saved calibration…"))

@@ -212,7 +212,7 @@ class WizardController(QObject):
         hardware, knowledge, options = self.state.hardware, self._knowledge, self._options()
 
         def work() -> tuple[Profile | None, str]:
-            return knowledge.profile(path, hardware or knowledge.detect(), options)
+            return knowledge.profile(path, hardware or knowledge.detect(quick=True), options)
 
         self._check.run(
             work,

@@ -24,9 +24,9 @@ from engine.requirements import Need, Resource
 class RealKnowledge:
     """Asks the engine; see `app.wizard.offers.Knowledge`."""
 
-    def detect(self) -> Hardware:
-        """This computer, with the memory's speed measured (about half a second)."""
-        return detect(measure_memory=True)
+    def detect(self, *, quick: bool = False) -> Hardware:
+        """This computer; unless `quick`, with the memory's speed measured (about half a second)."""
+        return detect(measure_memory=not quick)
 
     def offer(self, choice: Choice, hardware: Hardware, options: LoadOptions) -> Offer:
         """The plan of a choice, from a saved profile if there is one, and the disk space still needed."""

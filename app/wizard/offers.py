@@ -38,8 +38,8 @@ class Offer:
 class Knowledge(Protocol):
     """What the wizard asks of the engine besides the worker's operations. All methods may wait for a disk."""
 
-    def detect(self) -> Hardware:
-        """What this computer is."""
+    def detect(self, *, quick: bool = False) -> Hardware:
+        """What this computer is; `quick` leaves out what must be measured."""
 
     def offer(self, choice: Choice, hardware: Hardware, options: LoadOptions) -> Offer:
         """Work out a choice; raises CheckpointError for a folder that holds no usable model."""

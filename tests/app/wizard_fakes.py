@@ -136,7 +136,7 @@ class ScriptedKnowledge:
     disk_needed: int | None = None  # None: as the model's size
     plans: list[Choice] = field(default_factory=list)
 
-    def detect(self) -> Hardware:
+    def detect(self, *, quick: bool = False) -> Hardware:
         if self.detect_gate is not None:
             assert self.detect_gate.wait(10)
         if self.detect_error is not None:

@@ -20,6 +20,8 @@ from engine.profile import Profile
 from engine.status import EngineStatus
 from engine.units import format_bytes
 
+GOOD_ERROR = 0.25  # of the predicted decode time against the measured one, on an idle computer
+
 
 class ResultPage(Page):
     """What came out. Nothing is shown as being on a GPU unless it really is."""
@@ -37,6 +39,14 @@ class ResultPage(Page):
         top.addWidget(self.progress, 1)
         top.addWidget(self.cancel)
         top.addWidget(self.retry)
+        self.doubt = TextLabel(
+            tr(
+                "Prediction and measurement are far apart. Other programs were probably busy meanwhile: "
+                "go back and measure again when the computer has nothing else to do."
+            ),
+            self,
+        )
+        mark(self.doubt, tone="warning")
         self.figures = QWidget(self)
         row = QHBoxLayout(self.figures)
         row.setContentsMargins(0, 0, 0, 0)
@@ -63,6 +73,7 @@ class ResultPage(Page):
         self.content.addWidget(self.problem)
         self.content.addLayout(top)
         self.content.addWidget(self.figures)
+        self.content.addWidget(self.doubt)
         self.content.addWidget(self.details)
         self.content.addStretch(1)
 
@@ -87,6 +98,7 @@ class ResultPage(Page):
         self.figures.setVisible(state.profile is not None)
         if state.profile is not None:
             self._show_profile(state.profile)
+        self.doubt.setVisible(state.profile is not None and doubtful(state.profile))
         self.details.setVisible(state.status is not None)
         if state.status is not None and state.status is not self._status:
             self._show_status(state.status)
@@ -100,7 +112,7 @@ class ResultPage(Page):
         unit = tr("tokens per second")
         self.predicted.set_figure(f"{profile.predicted_tokens_per_second:.1f}", unit)
         error = abs(profile.prediction_error)
-        apart = tr("tokens per second, {percent} from the prediction", percent=f"{error:.0%}")
+        apart = tr("tokens per second; the prediction is {percent} off", percent=f"{error:.0%}")
         self.measured.set_figure(f"{profile.measured_tokens_per_second:.1f}", apart)
         fit = profile.latency.fit_error
         self.fit.set_figure(f"±{fit:.0%}", tr("average error of a straight line through the CPU's times"))
@@ -133,6 +145,11 @@ class ResultPage(Page):
         self.ram_text.setText(tr("Memory: {used} used", used=format_bytes(status.ram_used)))
         self.notes.setText("\n".join(status.notes))
         self.notes.setVisible(bool(status.notes))
+
+
+def doubtful(profile: Profile) -> bool:
+    """Whether the prediction misses the measurement by more than a good calibration does."""
+    return abs(profile.prediction_error) > GOOD_ERROR
 
 
 class Figure(QFrame):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -427,6 +428,17 @@ class TestResult:
         assert result(wizard).predicted.value.text() == "50.5"
         assert result(wizard).measured.value.text() == "48.8"
         assert "3%" in result(wizard).measured.meaning.text()
+        assert not result(wizard).doubt.isVisible()
+
+    def test_a_measurement_far_from_its_prediction_is_doubted(
+        self, open_wizard: Open, knowledge: ScriptedKnowledge
+    ) -> None:
+        knowledge.found = (replace(make_profile(), measured_decode=0.2), "")
+        wizard = open_wizard()
+        choose_starter(wizard)
+        wizard.click(wizard.dialog.next)
+        wizard.wait(lambda: wizard.state.loaded)
+        assert result(wizard).doubt.isVisible()
 
     def test_without_a_gpu_nothing_is_shown_as_one(
         self, open_wizard: Open, knowledge: ScriptedKnowledge
