@@ -18,6 +18,7 @@ from app.chat.page import ChatPage
 from app.chat.session import ChatSession
 from app.dialogs import show_error
 from app.exporting import ExportFlow
+from app.focus import move_focus
 from app.i18n import tr
 from app.menus import AboutDialog, Command, Menus, ShortcutsDialog
 from app.model_control import ModelControl, where_it_runs
@@ -103,6 +104,10 @@ class MainWindow(QMainWindow):
         """Show an error that belongs to no message."""
         show_error(self, error)
 
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Tab goes on to the next part as it is laid out."""
+        return move_focus(self.splitter, forward=next)
+
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what runs, save what is there, and close."""
         self.session.end_now()
@@ -172,7 +177,7 @@ class MainWindow(QMainWindow):
         self.menus.add(
             tr("&View"),
             [
-                Command("sidebar", tr("&List of chats"), "F9", self.toggle_sidebar),
+                Command("sidebar", tr("L&ist of chats"), "F9", self.toggle_sidebar),
                 Command("panel", tr("Live &panel"), "F10", self.toggle_panel, checkable=True),
                 None,
                 Command("theme_system", tr("Colours as the &desktop"), "", lambda: self._theme("system")),
