@@ -34,6 +34,7 @@ class SetupFlow(QObject):
         self.dialog: QDialog | None = None
         window.setup_requested.connect(self.open_wizard)
         window.settings_requested.connect(self.open_settings)
+        window.calibration_requested.connect(self.recalibrate)
 
     @Slot()
     def open_wizard(self) -> None:
@@ -47,6 +48,17 @@ class SetupFlow(QObject):
         else:
             status = self._window.model.status
             self._open(choose_model(self._worker, self._settings, status, self._window, self._knowledge))
+
+    @Slot()
+    def recalibrate(self) -> None:
+        """Measure this computer again with the model that is in use."""
+        model = self._window.model.saved_model
+        if model is None or self._raise():
+            return
+        from app.wizard.visit import recalibrate
+
+        status = self._window.model.status
+        self._open(recalibrate(self._worker, self._settings, model, status, self._window, self._knowledge))
 
     @Slot()
     def open_settings(self) -> None:

@@ -13,7 +13,7 @@ from app.chat.chats import ChatsController
 from app.chat.elided import ElidedText
 from app.chat.list_model import ChatListModel
 from app.chat.list_view import SideBar
-from app.chat.notices import MessageNotice, describe
+from app.chat.notices import Action, MessageNotice, describe
 from app.chat.page import ChatPage
 from app.chat.session import ChatSession
 from app.dialogs import show_error
@@ -44,6 +44,7 @@ class MainWindow(QMainWindow):
 
     setup_requested = Signal()  # open the wizard, for a first start or another model
     settings_requested = Signal()
+    calibration_requested = Signal()
     closed = Signal()  # everything is saved
 
     def __init__(
@@ -138,6 +139,7 @@ class MainWindow(QMainWindow):
         self.model.status_changed.connect(self._show_status)
         self.model.choose_requested.connect(self.setup_requested)
         self.page.export_requested.connect(self._export)
+        self.page.model_notice.triggered.connect(self.calibration_requested)
         self.page.sidebar_toggled.connect(self.toggle_sidebar)
         self.page.panel_toggled.connect(self.toggle_panel)
         self.sidebar.new_chat.connect(self.page.focus_composer)
@@ -259,9 +261,15 @@ class MainWindow(QMainWindow):
         self.page.show_model(status)
         self.panel.show_status(status)
         self._status_text.setText(where_it_runs(status) if status else tr("No model is loaded"))
+        self._show_calibration(status.stale_calibration if status else "")
         if status is not None and status.notes:
             self._status_text.setToolTip("\n".join(status.notes))
         self._on_busy(self.session.busy)
+
+    def _show_calibration(self, stale: str) -> None:
+        """Say above the conversation that the saved calibration does not fit any more, until it does."""
+        notice = MessageNotice("warning", stale, Action.CALIBRATE, tr("Calibrate…")) if stale else None
+        self.page.model_notice.show_notice(notice)
 
     @Slot(object)
     def _show_stats(self, stats: GenerationStats) -> None:

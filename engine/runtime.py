@@ -62,6 +62,7 @@ class Engine:
         self.profile = profile
         self.placement = placement
         self.notes = notes
+        self.stale_calibration = ""  # why a saved profile could not be used; empty where there is none
         self.default_params = default_params(self.info.path, is_starter=self.info.is_starter)
         self._tokenizer = tokenizer
         self._eos_ids = tokenizer.eos_ids | eos_ids(self.info.path)
@@ -105,11 +106,13 @@ class Engine:
         if options.device == "cpu":
             hardware = hardware.without_gpu()
         notes: list[str] = []
+        stale = ""
         if profile is None:
             found = find_profile(hardware, info, threads=options.threads)
             profile = found.profile
             if found.state not in (ProfileState.VALID, ProfileState.MISSING):
-                notes.append(found.message)
+                stale = found.message
+                notes.append(stale)
         plan = make_plan(hardware, info, options, profile)
         plan.requirements.check(force=options.force)
         placement = _placement(plan, profile)
@@ -124,7 +127,9 @@ class Engine:
             )
             try:
                 notes[:0] = [*plan.notes, *tokenizer.notes]
-                return cls(parts, tokenizer, hardware, options, plan, profile, placement, tuple(notes))
+                engine = cls(parts, tokenizer, hardware, options, plan, profile, placement, tuple(notes))
+                engine.stale_calibration = stale
+                return engine
             except BaseException:
                 parts.close()
                 raise
@@ -190,6 +195,7 @@ class Engine:
             context_used=0 if self._session is None else self._session.used,
             is_starter=self.info.is_starter,
             calibrated=self.profile is not None,
+            stale_calibration="" if self.profile is not None else self.stale_calibration,
             notes=self.notes,
         )
 

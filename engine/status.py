@@ -15,7 +15,8 @@ class EngineStatus:
     `residency` is bool [layers, experts]: True where the expert's weights are in a real GPU's memory (all
     False without one: a simulated placement is never reported). `device` is the compute device in words (the
     GPU's name, or the CPU's). `vram_used` counts what this program took; `vram_budget` what it may take.
-    `notes` are sentences for the user about choices that had no effect or need saying.
+    `notes` are sentences for the user about choices that had no effect or need saying. `stale_calibration`
+    says why a saved calibration could not be used (hardware changed, model changed, file unreadable).
     """
 
     model_name: str
@@ -34,6 +35,7 @@ class EngineStatus:
     context_used: int = 0
     is_starter: bool = False
     calibrated: bool = False
+    stale_calibration: str = ""
     notes: tuple[str, ...] = ()
 
     @property

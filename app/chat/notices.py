@@ -16,6 +16,7 @@ class Action(StrEnum):
 
     REGENERATE = "regenerate"
     NEW_CHAT = "new_chat"
+    CALIBRATE = "calibrate"
 
 
 @dataclass(frozen=True)

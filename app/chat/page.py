@@ -43,9 +43,11 @@ class ChatPage(QWidget):
         self.strip = ModelStrip()
         self.composer = Composer()
         self.notice = NoticeBar(dismissable=True)  # about the saved chats as a whole
-        notices = QHBoxLayout()
+        self.model_notice = NoticeBar(dismissable=True)  # about the loaded model
+        notices = QVBoxLayout()
         notices.setContentsMargins(SIDE, 0, SIDE, 0)
         notices.addWidget(self.notice)
+        notices.addWidget(self.model_notice)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)

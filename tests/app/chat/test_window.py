@@ -21,7 +21,7 @@ from app.window import MainWindow
 from app.worker import EngineWorker
 from engine.errors import ShortageError
 from engine.events import FinishReason
-from tests.app.fakes import ScriptedFactory, shortage
+from tests.app.fakes import ScriptedFactory, make_status, shortage
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")  # the offscreen platform's remark
 
@@ -390,3 +390,20 @@ def test_a_first_start_opens_the_wizard(qtbot: QtBot, storage: StorageThread, wo
     assert worker.idle
     assert window.page.composer.state is ComposerState.UNAVAILABLE
     assert window.page.strip.choose.isVisibleTo(window)
+
+
+def test_a_calibration_that_does_not_fit_any_more_is_told_until_it_does(
+    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory, worker: EngineWorker
+) -> None:
+    assert window.page.model_notice.text == ""
+    factory.status = make_status(stale_calibration="The hardware has changed. Calibrate again.")
+    window.model.load_saved()
+    qtbot.waitUntil(lambda: worker.idle, timeout=5000)
+    notice = window.page.model_notice
+    assert notice.text == "The hardware has changed. Calibrate again."
+    with qtbot.waitSignal(window.calibration_requested):
+        qtbot.mouseClick(notice.button, Qt.MouseButton.LeftButton)
+    factory.status = make_status(calibrated=True)
+    worker.calibrate()
+    qtbot.waitUntil(lambda: worker.idle, timeout=5000)
+    assert notice.text == ""
