@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 import torch
@@ -24,36 +24,51 @@ def held_out() -> list[str]:
     return Path(__file__).with_name("heldout.txt").read_text("utf-8").strip().split("\n=====\n")
 
 
-def token_ids(folder: Path, text: str) -> torch.Tensor:
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    return tokenizer(text, return_tensors="pt", add_special_tokens=False).input_ids
+class Run(NamedTuple):
+    """What transformers' Mixtral says to one text."""
+
+    ids: torch.Tensor  # [1, tokens]
+    hidden: torch.Tensor  # [tokens, hidden], what the output matrix is applied to
+    router_logits: tuple[torch.Tensor, ...]  # per layer [tokens, experts]
+
+
+@pytest.fixture(scope="module")
+def runs(starter_dir: Path, mixtral: MixtralForCausalLM) -> dict[str, list[Run]]:
+    """The calibration text and the held-out text, piece by piece, through Mixtral in float32."""
+    tokenizer = AutoTokenizer.from_pretrained(starter_dir)
+
+    @torch.inference_mode()
+    def run(text: str) -> Run:
+        ids = tokenizer(text, return_tensors="pt", add_special_tokens=False).input_ids
+        output = mixtral.model(ids, output_router_logits=True, use_cache=False)
+        return Run(ids, output.last_hidden_state[0], output.router_logits)
+
+    texts = {"calibration": calibration_texts(), "held out": held_out()}
+    return {name: [run(text) for text in pieces] for name, pieces in texts.items()}
 
 
 @torch.inference_mode()
 def test_logits_equal_the_dense_models(
-    starter_dir: Path, mixtral: MixtralForCausalLM, dense_model: LlamaForCausalLM
+    runs: dict[str, list[Run]], mixtral: MixtralForCausalLM, dense_model: LlamaForCausalLM
 ) -> None:
     """On a mixed text of prose, code and chat: relative error per row ≤ 1e-4, the same token everywhere."""
-    for text in held_out():
-        ids = token_ids(starter_dir, text)
-        expected = dense_model(ids, use_cache=False).logits[0]
-        found = mixtral(ids, use_cache=False).logits[0]
+    for run in runs["held out"]:
+        expected = dense_model(run.ids, use_cache=False).logits[0]
+        found = mixtral.lm_head(run.hidden)
         errors = (found - expected).norm(dim=-1) / expected.norm(dim=-1)
         assert errors.max() <= 1e-4
         assert torch.equal(found.argmax(-1), expected.argmax(-1))
 
 
-@torch.inference_mode()
-@pytest.mark.parametrize("texts", [calibration_texts(), held_out()], ids=["calibration", "held out"])
+@pytest.mark.parametrize("text", ["calibration", "held out"])
 def test_whole_pairs_of_uneven_popularity(
-    starter_dir: Path, mixtral: MixtralForCausalLM, texts: list[str]
+    runs: dict[str, list[Run]], mixtral: MixtralForCausalLM, text: str
 ) -> None:
     """Router logits in float32: every selection is a pair; summed over layers no pair has > 50 % or < 8 %."""
     config = mixtral.config
     counts = torch.zeros(config.num_hidden_layers, PAIRS, dtype=torch.int64)
-    for text in texts:
-        output = mixtral(token_ids(starter_dir, text), output_router_logits=True, use_cache=False)
-        for layer, logits in enumerate(output.router_logits):
+    for run in runs[text]:
+        for layer, logits in enumerate(run.router_logits):
             assert logits.dtype == torch.float32
             chosen = logits.topk(config.num_experts_per_tok).indices.sort(-1).values
             assert torch.equal(chosen[:, 0] % 2, torch.zeros(len(chosen), dtype=torch.int64))
