@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import sys
 
 import torch
 
@@ -20,7 +21,7 @@ def allocate(nbytes: int) -> torch.Tensor:
         ShortageError: the system refuses the address space.
     """
     try:
-        arena = mmap.mmap(-1, max(nbytes, 1))
+        arena = _map(max(nbytes, 1))
     except (OSError, ValueError, OverflowError) as error:
         raise ShortageError(
             f"There is not enough memory for the experts ({nbytes / 1e9:.1f} GB).",
@@ -31,3 +32,10 @@ def allocate(nbytes: int) -> torch.Tensor:
         with contextlib.suppress(OSError):  # a kernel without huge pages: slower, nothing else
             arena.madvise(mmap.MADV_HUGEPAGE)
     return torch.frombuffer(arena, dtype=torch.uint8)[:nbytes]
+
+
+def _map(nbytes: int) -> mmap.mmap:
+    """An anonymous mapping. A private one: Linux gives shared memory no huge pages unless told to."""
+    if sys.platform == "win32":
+        return mmap.mmap(-1, nbytes)
+    return mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -41,7 +41,7 @@ def placement(kind, config, seed):
 def load(case, kind, *, isa=None, device="cpu"):
     """The case's model with experts placed on a second device, which is the CPU where `device` is."""
     second = torch.device("cpu") if device == "cpu" else None
-    options = LoadOptions(threads=2, device=device)
+    options = LoadOptions(threads=1 if isa == Isa.PORTABLE else 2, device=device)
     places = placement(kind, case.config, case.number)
     return load_model(case.path, options, places, costs=Costs(), isa=isa, expert_device=second)
 
