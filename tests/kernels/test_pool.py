@@ -224,7 +224,8 @@ assert bool((pool.linear(x, weight) == 64).all())
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_a_fork_refuses_the_pool_and_can_make_its_own() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FORK],
+        # Python 3.12 warns of every fork beside threads, which is what is tried here.
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,

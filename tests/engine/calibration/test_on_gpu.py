@@ -75,12 +75,13 @@ def test_every_probe_takes_a_time_and_residents_stay(make_model: Callable[..., A
 
 
 def test_a_calibration_with_a_gpu_has_all_its_costs(make_model: Callable[..., Any], tmp_path: Path) -> None:
-    from tokenizers import Tokenizer, models, pre_tokenizers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
     model = make_model(vocab_size=256)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE({letter: i for i, letter in enumerate(alphabet)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
     tokenizer.save(str(model.path / "tokenizer.json"))
     options = LoadOptions(threads=1, device="cuda")
     parts = load_model(model.path, options, place_uniform(2, 4, 3))
