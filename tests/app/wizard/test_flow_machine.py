@@ -66,9 +66,10 @@ VISITS = st.sampled_from(
 class Wizard(RuleBasedStateMachine):
     """Plays an honest worker: one work at a time, each ended exactly once, and knows what is in memory."""
 
-    @initialize(state=VISITS)
-    def start(self, state: FlowState) -> None:
+    @initialize(state=VISITS, patience=st.integers(3, 15))
+    def start(self, state: FlowState, patience: int) -> None:
         self.state = state
+        self.patience = patience
         self.running: Work | None = None
         self.fetching: Choice | None = None
         self.in_memory: Path | None = (state.model_path or Path("/models/old")) if state.loaded else None
@@ -103,18 +104,54 @@ class Wizard(RuleBasedStateMachine):
                 case RememberCompleted():
                     assert self.in_memory is not None
 
+    # Buttons that are on, so that walks get far; `stray` presses the others, too.
+
+    @precondition(lambda self: flow.can_next(self.state))
+    @rule()
+    def next(self) -> None:
+        self.send(Next())
+
+    @precondition(lambda self: flow.can_back(self.state))
+    @rule()
+    def back(self) -> None:
+        self.send(Back())
+
+    @precondition(lambda self: flow.can_retry(self.state))
+    @rule()
+    def retry(self) -> None:
+        self.send(Retry())
+
+    @precondition(lambda self: flow.can_stop(self.state))
+    @rule()
+    def stop(self) -> None:
+        self.send(Stop())
+        assert self.state.after is not None
+
+    @precondition(lambda self: flow.can_skip(self.state))
+    @rule()
+    def skip(self) -> None:
+        self.send(Skip())
+
     @rule(event=st.sampled_from([Next(), Back(), Retry(), Stop(), Skip(), Force(True), Force(False)]))
-    def button(self, event: Event) -> None:
+    def stray(self, event: Event) -> None:
         self.send(event)
 
+    @precondition(lambda self: self.state.step in (Step.PLAN, Step.GET))
     @rule(choice=CHOICES)
     def choose(self, choice: Choice) -> None:
         self.send(Choose(choice))
 
+    @precondition(lambda self: self.state.choice is not None and not self.state.planned)
+    @rule(short=st.booleans())
+    def plan(self, short: bool) -> None:
+        assert self.state.choice is not None
+        self.send(Planned(self.state.choice, short))
+
     @rule(choice=CHOICES, short=st.booleans())
-    def plan(self, choice: Choice, short: bool) -> None:
+    def late_plan(self, choice: Choice, short: bool) -> None:
         self.send(Planned(choice, short))
 
+    @precondition(lambda self: self.state.hardware is None)
     @rule()
     def detect(self) -> None:
         self.send(Detected(ANY))
@@ -156,15 +193,16 @@ class Wizard(RuleBasedStateMachine):
         assert work is not None
         self.send(Stopped(work))
 
+    @precondition(lambda self: self.patience > 0)
+    @rule()
+    def look(self) -> None:
+        """Only waits; so that closing, which ends a walk, is not drawn too soon."""
+        self.patience -= 1
+
+    @precondition(lambda self: self.patience == 0)
     @rule()
     def close(self) -> None:
-        if len(self.state.probes) % 7 == 6:  # rarely, or most walks would end at once
-            self.send(Close())
-
-    @rule()
-    def close_while_working(self) -> None:
-        if self.state.after is not None:
-            self.send(Close())
+        self.send(Close())
 
     @invariant()
     def the_state_knows_what_runs(self) -> None:
@@ -200,5 +238,5 @@ class Wizard(RuleBasedStateMachine):
         assert self.state.after is None or self.state.work is not None
 
 
-Wizard.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+Wizard.TestCase.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
 TestWizard = Wizard.TestCase
