@@ -72,6 +72,7 @@ class ComputerPage(Page):
         self._shown = state.hardware
 
     def _fill(self, parts: tuple[Row, ...]) -> None:
+        self.copy.setText(tr("&Copy details"))
         while (item := self._grid.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.hide()
