@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from engine.errors import GenerationError
+from engine.experts import arena
 from engine.models.config import MixtralConfig
 
 
@@ -22,7 +25,11 @@ class KVCache:
         self, config: MixtralConfig, capacity: int, device: torch.device, dtype: torch.dtype
     ) -> None:
         shape = (config.num_layers, 2, config.num_kv_heads, capacity, config.head_dim)
-        self.data = torch.empty(shape, device=device, dtype=dtype)
+        if device.type == "cpu":
+            nbytes = math.prod(shape) * dtype.itemsize
+            self.data = arena.allocate(nbytes).view(dtype).view(shape)
+        else:
+            self.data = torch.empty(shape, device=device, dtype=dtype)
         self.capacity = capacity
         self.length = 0
         self._layers = list(self.data.unbind(0))

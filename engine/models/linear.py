@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Protocol
 
 import torch
 from torch.nn import functional
 
+from engine.experts import arena
 from kernels.cpu import CpuPool, PackedLinear
+from kernels.layout import packed_linear_nbytes
 
 
 class Linear(Protocol):
@@ -42,6 +46,27 @@ class CpuLinear:
     def nbytes(self) -> int:
         """Bytes the packed weights take."""
         return self.packed.data.numel()
+
+
+class CpuLinears:
+    """Packs matrices one after the other into one arena, for its huge pages; made for known shapes."""
+
+    def __init__(self, pool: CpuPool, shapes: Iterable[tuple[int, int]]) -> None:
+        self._pool = pool
+        self._arena = arena.allocate(sum(_pages(packed_linear_nbytes(*shape)) for shape in shapes))
+        self._used = 0
+
+    def add(self, weight: torch.Tensor) -> CpuLinear:
+        """Pack the next matrix, bf16 [outputs, inputs]."""
+        packed = PackedLinear.from_weight(weight)
+        place = self._arena[self._used : self._used + packed.nbytes]
+        self._used += _pages(packed.nbytes)
+        return CpuLinear(self._pool, replace(packed, data=place.copy_(packed.data)))
+
+
+def _pages(nbytes: int) -> int:
+    """Rounded up to whole pages."""
+    return -(-nbytes // 4096) * 4096
 
 
 class PlainLinear:

@@ -11,7 +11,7 @@ from engine.checkpoint.reader import Checkpoint
 from engine.checkpoint.tensors import load_tensor
 from engine.models import tensors
 from engine.models.config import MixtralConfig
-from engine.models.linear import CpuLinear, Linear, PlainLinear
+from engine.models.linear import CpuLinear, CpuLinears, Linear, PlainLinear
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from kernels.cpu import CpuPool, PackedLinear
 from kernels.layout import TILE_COLS, TILE_ROWS
@@ -108,14 +108,17 @@ def load_dense(
     def small(name: str, *shape: int) -> torch.Tensor:
         return load_tensor(checkpoint, name, shape, torch.float32).to(device)
 
+    hidden = config.hidden_size
+    queries, keys = config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
+    packed: CpuLinears | None = None
+    if device.type == "cpu":
+        layer_shapes = [(config.qkv_rows, hidden), (hidden, queries)]
+        packed = CpuLinears(pool, [*layer_shapes * config.num_layers, (config.vocab_size, hidden)])
+
     def linear(weight: torch.Tensor) -> Linear:
-        if device.type == "cpu":
-            return CpuLinear(pool, PackedLinear.from_weight(weight))
-        return PlainLinear(weight.to(device))
+        return PlainLinear(weight.to(device)) if packed is None else packed.add(weight)
 
     def load_layer(index: int) -> LayerWeights:
-        hidden = config.hidden_size
-        queries, keys = config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
         parts = [("q_proj", queries), ("k_proj", keys), ("v_proj", keys)]
         qkv = [matrix(tensors.layer(index, f"self_attn.{name}"), rows, hidden) for name, rows in parts]
         return LayerWeights(
