@@ -17,7 +17,7 @@ from pathlib import Path
 
 from engine.download_http import Interrupted, classify, classify_status, content_range, make_opener
 from engine.errors import DownloadError
-from engine.partfile import Digest, PartFile
+from engine.partfile import Digest, PartFile, file_matches
 from engine.progress import CancelToken
 
 _BLOCK = 1 << 20
@@ -52,13 +52,13 @@ def download_file(
     cancel: CancelToken,
     patience: Patience = Patience(),
 ) -> None:
-    """Bring `file` into `folder`. A file of that name and size is taken to be complete: names are given last.
+    """Bring `file` into `folder`; if it is there already, only its hash is checked.
 
     `report` is told how many of the file's bytes are here. Raises `DownloadError` when trying on is useless,
     `FileError` if the disk refuses, `Cancelled`; the part stays except when its content is wrong.
     """
     target = folder / file.name
-    if target.is_file() and target.stat().st_size == file.size:
+    if target.is_file() and file_matches(target, file.size, file.digest, cancel):
         report(file.size)
         return
     transfer = _Transfer(file, headers, report, cancel, patience)

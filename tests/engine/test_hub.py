@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.download import Patience
+from engine.download_record import RECORD_FILE
 from engine.errors import Cancelled, CheckpointError, DownloadError, ShortageError
 from engine.hub import download_model, is_needed, list_model
 from engine.progress import CancelToken, Progress
@@ -67,7 +68,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    """The model's files in the folder; what is left of a download beside them fails the comparison."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != RECORD_FILE}
 
 
 def test_only_what_is_needed_is_fetched_and_all_of_it(server: HubServer, tmp_path: Path) -> None:
@@ -103,6 +105,32 @@ def test_a_broken_download_goes_on_without_fetching_anything_twice(server: HubSe
     assert content(tmp_path) == NEEDED
     assert [request.range for request in server.file_requests(shard)] == [None, "bytes=2500-"]
     assert len(server.requests) == 3  # the list, and that file
+
+
+def test_a_file_of_another_revision_is_replaced(server: HubServer, tmp_path: Path) -> None:
+    """Weights of another revision are as long; what was recorded tells them apart."""
+    shard = "model-00001-of-00002.safetensors"
+    download_model(REPO, tmp_path, patience=QUICK)
+    server.files[shard] = server.listed[shard] = b"other" * 1000
+    server.requests.clear()
+    download_model(REPO, tmp_path, patience=QUICK)
+    assert content(tmp_path) == {**NEEDED, shard: b"other" * 1000}
+    assert len(server.requests) == 2  # the list, and that file
+
+
+@pytest.mark.parametrize("record", [None, "{", "[]", "{}", '{"config.json": 1}'])
+def test_files_without_a_record_are_hashed_and_kept(
+    server: HubServer, tmp_path: Path, record: str | None
+) -> None:
+    """Copied from elsewhere, say: right ones are kept, wrong ones are fetched."""
+    for name, data in NEEDED.items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "tokenizer.json").write_bytes(b"[]")
+    if record is not None:
+        (tmp_path / RECORD_FILE).write_text(record)
+    download_model(REPO, tmp_path, patience=QUICK)
+    assert content(tmp_path) == NEEDED
+    assert [request.path.rpartition("/")[2] for request in server.requests] == ["main", "tokenizer.json"]
 
 
 def test_a_token_is_sent_with_every_request(server: HubServer, tmp_path: Path) -> None:

