@@ -1,0 +1,41 @@
+"""What the loaded engine tells about a saved calibration that does not fit this machine any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.latency import Curve, LatencyModel
+from engine.options import LoadOptions
+from engine.profile import Profile
+from engine.profile_store import model_parts, save_profile
+from engine.runtime import Engine
+from tests.engine.generation.tokenizer_folders import byte_level_folder
+
+OPTIONS = LoadOptions(threads=1, device="cpu")
+
+
+def test_changed_hardware_is_told_until_there_is_a_fitting_calibration(
+    make_model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIDDLER_DATA_DIR", str(tmp_path))
+    model = make_model(seed=5, vocab_size=410)
+    byte_level_folder(model.path)
+    with Engine.load(model.path, OPTIONS) as engine:
+        assert engine.status().stale_calibration == ""  # nothing was ever measured
+        machine = {**engine.hardware.fingerprint_parts(1), "processor": "A slower one"}
+        shape = (engine.info.config.num_layers, engine.info.config.num_experts)
+        latency = LatencyModel(Curve.fit([(1, 1e-3), (2, 1.5e-3)]), 1e-3)
+        info = engine.info
+        elsewhere = Profile(
+            info.name, machine, model_parts(info), "2026-01-01", 8, latency, np.ones(shape), (), 0, 0.1, 0.1
+        )
+    save_profile(elsewhere)
+    with Engine.load(model.path, OPTIONS) as engine:
+        assert "A slower one" in engine.status().stale_calibration
+        assert not engine.status().calibrated
+        engine.use_profile(elsewhere)  # as a calibration does at its end
+        assert engine.status().stale_calibration == ""
