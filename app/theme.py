@@ -17,7 +17,7 @@ import weakref
 from functools import cache
 from typing import Literal, Protocol, cast, get_args
 
-from PySide6.QtCore import QByteArray, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QFont, QFontDatabase, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
@@ -47,6 +47,7 @@ class Theme(QObject):
         self._name = ""
         self._icons: dict[tuple[str, str], QIcon] = {}
         self._with_icons: weakref.WeakKeyDictionary[QObject, tuple[str, str]] = weakref.WeakKeyDictionary()
+        self._scaled: weakref.WeakKeyDictionary[QWidget, tuple[float, bool]] = weakref.WeakKeyDictionary()
         self._system_font: QFont | None = None
         self.colors: Colors = load_colors("light")
 
@@ -65,12 +66,18 @@ class Theme(QObject):
         font = QFont(self._system_font)
         if font_size > 0:
             font.setPointSizeF(font_size)
-        if font != app.font():
+        resized = font != app.font()
+        if resized:
             app.setFont(font)
+            for widget, (factor, bold) in list(self._scaled.items()):
+                if isValid(widget):
+                    self.scale_font(widget, factor, bold=bold)
         self._choice = choice if choice in THEMES else "system"
         schemes = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}
         app.styleHints().setColorScheme(schemes.get(self._choice, Qt.ColorScheme.Unknown))
         self._show()
+        if resized:  # widgets learn of their new font by events that are still to come
+            QTimer.singleShot(0, self, self._tell)
 
     def icon(self, name: str, color: str = "text") -> QIcon:
         """assets/icons/<name>.svg drawn in a colour of the theme, given by its role."""
@@ -83,6 +90,18 @@ class Theme(QObject):
         """Give a button or an action an icon, now and whenever the theme changes."""
         self._with_icons[owner] = (name, color)
         owner.setIcon(self.icon(name, color))
+
+    def scale_font(self, widget: QWidget, factor: float, *, bold: bool = False) -> None:
+        """Give a widget `factor` times the program's font size, now and whenever that changes."""
+        self._scaled[widget] = (factor, bold)
+        font = QFont(_application().font())
+        font.setPointSizeF(font.pointSizeF() * factor)
+        if bold:
+            font.setWeight(QFont.Weight.DemiBold)
+        widget.setFont(font)
+
+    def _tell(self) -> None:
+        self.changed.emit()
 
     def _follow_system(self) -> None:
         if self._choice == "system":
@@ -141,10 +160,7 @@ def mark(widget: QWidget, **properties: object) -> None:
 
 def heading(label: QLabel, factor: float = 1.35) -> QLabel:
     """Make a label a heading: `factor` times the program's font, semi-bold."""
-    font = QFont(_application().font())
-    font.setPointSizeF(font.pointSizeF() * factor)
-    font.setWeight(QFont.Weight.DemiBold)
-    label.setFont(font)
+    theme().scale_font(label, factor, bold=True)
     return label
 
 

@@ -56,10 +56,16 @@ class UserMessage(MessageView):
         line.addWidget(copy, 0, Qt.AlignmentFlag.AlignBottom)
         line.addWidget(self._bubble)
         self._column.addLayout(line)
-        theme().changed.connect(self._text.render_again)
+        self._available = 0  # pixels: the column's width
+        theme().changed.connect(self._render_again)
+
+    def _render_again(self) -> None:
+        self._text.render_again()
+        self.fit(self._available)
 
     def fit(self, width: int) -> None:
         """Be as wide as the text needs, within a column of `width` pixels."""
+        self._available = width
         margins = self._inner.contentsMargins()
         around = margins.left() + margins.right()
         widest = int(width * BUBBLE_SHARE) - around

@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 from PySide6.QtGui import QColor
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
+from app.chat.message import UserMessage
 from app.paths import asset, assets_dir
-from app.theme import application_icon, theme
+from app.storage import MessageRow, MessageState
+from app.theme import application_icon, heading, theme
 from app.theme_colors import contrast, load_colors, style_sheet
 
 TEXT_ON = [
@@ -94,3 +97,19 @@ def test_the_font_size_is_the_chosen_one_and_goes_back(qtbot: QtBot) -> None:
     assert QApplication.font().pointSizeF() == 19
     theme().apply("light", 0)
     assert QApplication.font().pointSizeF() == normal
+
+
+def test_headings_and_messages_grow_with_the_font(qtbot: QtBot) -> None:
+    theme().apply("light", 10)
+    label = heading(QLabel("Title"), 1.5)
+    row = MessageRow(1, 1, "user", "words of a message", MessageState.COMPLETE, datetime.now(UTC))
+    message = UserMessage(row)
+    for widget in (label, message):
+        qtbot.addWidget(widget)
+        widget.show()
+    message.fit(1000)
+    small, width = label.font().pointSizeF(), message._text.width()
+    theme().apply("light", 20)
+    assert label.font().pointSizeF() == pytest.approx(2 * small)
+    qtbot.waitUntil(lambda: message._text.width() > 1.7 * width)
+    theme().apply("light", 0)
