@@ -68,16 +68,17 @@ class Theme(QObject):
             font.setPointSizeF(font_size)
         resized = font != app.font()
         if resized:
+            app.setStyleSheet("")  # with a style sheet, only windows would take over the new font
             app.setFont(font)
-            for widget, (factor, bold) in list(self._scaled.items()):
-                if isValid(widget):
-                    self.scale_font(widget, factor, bold=bold)
         self._choice = choice if choice in THEMES else "system"
         schemes = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}
         app.styleHints().setColorScheme(schemes.get(self._choice, Qt.ColorScheme.Unknown))
-        self._show()
-        if resized:  # widgets learn of their new font by events that are still to come
-            QTimer.singleShot(0, self, self._tell)
+        self._show(again=resized)
+        if resized:
+            for widget, (factor, bold) in list(self._scaled.items()):
+                if isValid(widget):
+                    self.scale_font(widget, factor, bold=bold)
+            QTimer.singleShot(0, self, self._tell)  # when the events about the new font have been handled
 
     def icon(self, name: str, color: str = "text") -> QIcon:
         """assets/icons/<name>.svg drawn in a colour of the theme, given by its role."""
@@ -107,12 +108,14 @@ class Theme(QObject):
         if self._choice == "system":
             self._show()
 
-    def _show(self) -> None:
+    def _show(self, *, again: bool = False) -> None:
         app = _application()
         name = self._choice
         if name == "system":
             name = "dark" if app.styleHints().colorScheme() is Qt.ColorScheme.Dark else "light"
         if name == self._name:
+            if again:
+                app.setStyleSheet(style_sheet(self.colors))
             return
         self._name = name
         self.colors = load_colors(name)

@@ -99,6 +99,7 @@ def test_the_font_size_is_the_chosen_one_and_goes_back(qtbot: QtBot) -> None:
     assert QApplication.font().pointSizeF() == normal
 
 
+@pytest.mark.qt_log_ignore("propagateSizeHints")
 def test_headings_and_messages_grow_with_the_font(qtbot: QtBot) -> None:
     theme().apply("light", 10)
     label = heading(QLabel("Title"), 1.5)
