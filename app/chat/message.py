@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from app.chat.body import MessageBody
 from app.chat.code import CopyButton
+from app.chat.elided import ElidedText
 from app.chat.notice_bar import NoticeBar
 from app.chat.notices import Action, figures_line, notice_for
 from app.chat.prose import PlainArea
@@ -91,9 +92,8 @@ class AssistantMessage(MessageView):
         self._redo.setAccessibleName(tr("Regenerate this answer"))
         self._redo.clicked.connect(lambda: self.action.emit(Action.REGENERATE))
         theme().set_icon(self._redo, "redo", "muted")
-        self._figures = QLabel()
+        self._figures = ElidedText()
         mark(self._figures, muted=True)
-        self._figures.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         footer = QHBoxLayout()
         footer.setContentsMargins(0, 0, 0, 0)
         footer.setSpacing(2)
