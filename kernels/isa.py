@@ -16,8 +16,7 @@ MAX_ISA_VARIABLE = "FIDDLER_MAX_ISA"
 class Isa(StrEnum):
     """A level of instructions; each includes the ones before it, and they compare in this order.
 
-    AMX is a level of its own because the machine's ability is worth showing and capping; its kernels are, for
-    now, those of AVX512_BF16.
+    AMX serves more than four tokens of an expert at once; for fewer it is the same as AVX512_BF16.
     """
 
     PORTABLE = "portable"

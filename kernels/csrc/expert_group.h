@@ -31,7 +31,7 @@ inline void pack_group(const ExpertCall& call, const JobGroup& g) {
   call.kernels.pack(rows, g.tokens, call.shape.hidden, call.shape.k_tiles(), g.x);
 }
 
-// The 32 neurons of a panel, as activations for the panel's w2 columns: [16 pairs][tokens][2].
+// The 32 neurons of a panel, as packed activations for the panel's w2 columns.
 inline void run_neurons(const ExpertCall& call, const JobGroup& g, const std::uint8_t* panel, void* neurons) {
   alignas(64) float gate_up[kPanelGateUpTiles * kMaxGroup * kTileRows];
   const std::size_t stride = call.shape.k_tiles() * kTileBytes;

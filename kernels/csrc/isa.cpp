@@ -88,8 +88,13 @@ const Kernels* compiled(Isa isa) {
 #else
       return nullptr;
 #endif
+    case Isa::kAmx:
+#if defined(FIDDLER_HAVE_AMX)
+      return &kAmxKernels;
+#else
+      return nullptr;
+#endif
     case Isa::kAvx512Bf16:
-    case Isa::kAmx:  // until there are kernels for tiles, the level runs those of the level below
 #if defined(FIDDLER_HAVE_AVX512_BF16)
       return &kAvx512Bf16Kernels;
 #else

@@ -29,7 +29,8 @@ struct Kernels {
   std::size_t max_tokens;        // of one Matmul: what the registers hold
   std::size_t activation_bytes;  // of one packed activation: 4 (float32) or 2 (bf16)
 
-  // Packs `tokens` rows of `cols` floats for Matmul, padded with zeros to k_tiles * 32 inputs.
+  // Packs `tokens` rows of `cols` floats for Matmul, padded with zeros to k_tiles * 32 inputs. The order within
+  // a k tile is the kernels' own, and may depend on `tokens`; k tiles follow one another.
   void (*pack)(const float* const* rows, std::size_t tokens, std::size_t cols, std::size_t k_tiles, void* x);
   void (*matmul)(const Matmul&);
   // From the four row tiles of a panel's gate and up products, gate_up[4][tokens][16], the panel's 32 neurons
@@ -37,11 +38,12 @@ struct Kernels {
   void (*swiglu)(const float* gate_up, std::size_t tokens, void* x);
 };
 
-constexpr std::size_t kMaxGroup = 16;  // no kernel takes more tokens at once; sizes buffers on the stack
+constexpr std::size_t kMaxGroup = 32;  // no kernel takes more tokens at once; sizes buffers on the stack
 
 extern const Kernels kPortableKernels;
 extern const Kernels kAvx2Kernels;
 extern const Kernels kAvx512Kernels;
 extern const Kernels kAvx512Bf16Kernels;
+extern const Kernels kAmxKernels;
 
 }  // namespace fiddler

@@ -149,15 +149,20 @@ FIDDLER_INLINE typename P::Vec finite(typename P::Vec x) {
   return P::min(P::set1(kLargest), P::max(P::set1(-kLargest), x));
 }
 
+// 16 neurons: silu(gate) * up.
+template <class P>
+FIDDLER_INLINE typename P::Vec neurons(const float* gate, const float* up) {
+  return finite<P>(P::mul(silu<P>(finite<P>(P::load(gate))), finite<P>(P::load(up))));
+}
+
 template <class P>
 void swiglu(const float* gate_up, std::size_t tokens, void* x) {
   auto* out = static_cast<typename P::Activation*>(x);
   const std::size_t stride = 2 * tokens;
   for (std::size_t tile = 0; tile < 2; ++tile) {
     for (std::size_t n = 0; n < tokens; ++n) {
-      const auto gate = finite<P>(P::load(gate_up + (tile * tokens + n) * 16));
-      const auto up = finite<P>(P::load(gate_up + ((tile + 2) * tokens + n) * 16));
-      P::store_pairs(out + tile * 8 * stride + 2 * n, stride, finite<P>(P::mul(silu<P>(gate), up)));
+      const float* gate = gate_up + (tile * tokens + n) * 16;
+      P::store_pairs(out + tile * 8 * stride + 2 * n, stride, neurons<P>(gate, gate + 2 * tokens * 16));
     }
   }
 }
