@@ -14,8 +14,7 @@ from engine.experts.stream import CudaStream, DirectStream, ExpertStream
 from engine.policy import IDLE, ExpertCosts, decide
 from engine.stats import HitCounters
 from kernels.cpu import CpuPool, ExpertJob
-
-_ROW_ZERO = torch.zeros(1, dtype=torch.int32)
+from kernels.token_pass import run_chosen
 
 
 class ExpertExecutor:
@@ -106,14 +105,8 @@ class ExpertExecutor:
         out: torch.Tensor,
     ) -> None:
         """`run` for one token without a GPU: the same with less bookkeeping."""
-        chosen: list[int] = ids[0].tolist()
-        row = weights[0]
-        jobs = [
-            ExpertJob(self.bank.block(layer, expert), _ROW_ZERO, row[rank : rank + 1])
-            for rank, expert in enumerate(chosen)
-        ]
-        self.counters.add_each(phase, layer, chosen, Place.CPU)
-        self.pool.run_experts(x, jobs, self.bank.shape, out)
+        self.counters.add_each(phase, layer, ids[0].tolist(), Place.CPU)
+        run_chosen(self.pool, self.bank.layer(layer), self.bank.shape, x, ids, weights, out)
 
     def _jobs(
         self,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from engine.errors import GenerationError
@@ -33,9 +31,6 @@ class KVCache:
         self.capacity = capacity
         self.length = 0
         self._layers = list(self.data.unbind(0))
-        self.keys = [layer[:1] for layer in self._layers]  # per layer, [1, kv_heads, capacity, head_dim]
-        self.values = [layer[1:] for layer in self._layers]
-        self._arrays = [layer.numpy() for layer in self._layers] if device.type == "cpu" else []
 
     @property
     def nbytes(self) -> int:
@@ -45,10 +40,6 @@ class KVCache:
     def layer(self, index: int) -> torch.Tensor:
         """A view of one layer, [2, kv_heads, capacity, head_dim]."""
         return self._layers[index]
-
-    def store_one(self, layer: int, new: npt.NDArray[np.float32]) -> None:
-        """Write one token's keys and values, [2, kv_heads, head_dim], after `length`. On the CPU only."""
-        self._arrays[layer][:, :, self.length] = new
 
     def check_room(self, tokens: int) -> None:
         """Check that `tokens` more fit.

@@ -170,6 +170,11 @@ class CpuPool:
             raise ValueError("the buffer must be contiguous, on the CPU, and a multiple of 8 bytes")
         return int(self._native.read(buffer.data_ptr(), nbytes // 8))
 
+    @property
+    def native(self) -> Any:
+        """The native pool, for the other modules of this package."""
+        return self._native
+
     def close(self) -> None:
         """End the threads, after what was submitted. Closing again does nothing."""
         self._close()

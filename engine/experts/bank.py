@@ -29,6 +29,7 @@ class ExpertBank:
         self._stride = -(-self.shape.nbytes // _ALIGNMENT) * _ALIGNMENT
         count = config.num_layers * config.num_experts
         self.arena = arena.allocate(self._stride * count)
+        self._layers = self.arena.view(config.num_layers, config.num_experts, self._stride).unbind(0)
         self._blocks = [
             self.arena[start : start + self.shape.nbytes]
             for start in range(0, self._stride * count, self._stride)
@@ -42,6 +43,10 @@ class ExpertBank:
     def block(self, layer: int, expert: int) -> torch.Tensor:
         """The packed block of an expert, uint8 [shape.nbytes]; a view of the arena."""
         return self._blocks[layer * self.config.num_experts + expert]
+
+    def layer(self, layer: int) -> torch.Tensor:
+        """All blocks of a layer, uint8 [experts, stride]; each row begins with an expert's block."""
+        return self._layers[layer]
 
     def fill(
         self,

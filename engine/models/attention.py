@@ -17,15 +17,16 @@ class Attention:
         self._kv_heads = config.num_kv_heads
         self._head_dim = config.head_dim
         self._window = config.sliding_window
+        self._first_visible = config.first_visible
 
     def mask(self, start: int, tokens: int, like: torch.Tensor) -> torch.Tensor | None:
         """What is added to the scores of `tokens` new tokens at position `start`; the same for every layer.
 
-        [tokens, keys], keys from `first_key(start)` on, with the device and number format of `like`, the
-        cache's: zero for a key that the token may see, else minus infinity. None where every key is visible
-        (one token), or where plain causality from position 0 says it all.
+        [tokens, keys], keys from the first that the first token sees, with the device and number format of
+        `like`, the cache's: zero for a key that the token may see, else minus infinity. None where every key
+        is visible (one token), or where plain causality from position 0 says it all.
         """
-        first = self.first_key(start)
+        first = self._first_visible(start)
         end = start + tokens
         if tokens == 1 or (start == 0 and (self._window is None or end <= self._window)):
             return None
@@ -35,10 +36,6 @@ class Attention:
         if self._window is not None:
             visible &= keys > queries - self._window
         return torch.zeros_like(visible, dtype=like.dtype).masked_fill_(~visible, float("-inf"))
-
-    def first_key(self, start: int) -> int:
-        """The earliest position that a token at position `start` sees."""
-        return 0 if self._window is None else max(0, start - self._window + 1)
 
     def __call__(
         self, qkv: torch.Tensor, cache: KVCache, layer: int, mask: torch.Tensor | None
@@ -55,33 +52,18 @@ class Attention:
             [tokens, heads * head_dim].
         """
         tokens, start = len(qkv), cache.length
-        end, first = start + tokens, self.first_key(start)
+        end, first = start + tokens, self._first_visible(start)
         heads, kv_heads, head_dim = self._heads, self._kv_heads, self._head_dim
         store = cache.layer(layer)
         store[:, :, start:end] = qkv[:, heads:].view(tokens, 2, kv_heads, head_dim).permute(1, 2, 0, 3)
         queries = qkv[:, :heads].to(store.dtype)
+        keys, values = store[:, None, :, first:end].unbind(0)  # [1, kv_heads, keys, head_dim]
         if tokens == 1:
-            return self.one(queries.view(1, kv_heads, heads // kv_heads, head_dim), cache, layer)
-        keys, values = cache.keys[layer][:, :, first:end], cache.values[layer][:, :, first:end]
+            # The query heads of a group become query rows of their key head: nothing is masked or copied.
+            query = queries.view(1, kv_heads, heads // kv_heads, head_dim)
+            return functional.scaled_dot_product_attention(query, keys, values).view(1, heads * head_dim)
         query = queries.transpose(0, 1)[None]  # [1, heads, tokens, head_dim]
         mixed = functional.scaled_dot_product_attention(
             query, keys, values, attn_mask=mask, is_causal=mask is None, enable_gqa=kv_heads != heads
         )
         return mixed[0].transpose(0, 1).reshape(tokens, heads * head_dim)
-
-    def one(self, query: torch.Tensor, cache: KVCache, layer: int) -> torch.Tensor:
-        """Attend with one token, whose key and value were just written after the cache's `length`.
-
-        The query heads of a group become query rows of their key head, so that nothing is masked or copied.
-
-        Args:
-            query: rotated, [1, kv_heads, heads / kv_heads, head_dim].
-            cache: everything the token sees.
-            layer: whose part of the cache is used.
-
-        Returns:
-            [1, heads * head_dim].
-        """
-        end, first = cache.length + 1, self.first_key(cache.length)
-        keys, values = cache.keys[layer][:, :, first:end], cache.values[layer][:, :, first:end]
-        return functional.scaled_dot_product_attention(query, keys, values).flatten(1)

@@ -91,6 +91,10 @@ class MixtralConfig:
         """Rows of the fused query, key and value projection."""
         return (self.num_heads + 2 * self.num_kv_heads) * self.head_dim
 
+    def first_visible(self, position: int) -> int:
+        """The earliest position that a token at `position` attends to."""
+        return 0 if self.sliding_window is None else max(0, position - self.sliding_window + 1)
+
     @property
     def expert_parameters(self) -> int:
         """Weights of one expert: w1, w2 and w3."""

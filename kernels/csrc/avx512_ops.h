@@ -27,6 +27,7 @@ struct Avx512Ops {
     return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   }
   static FIDDLER_INLINE Vec exp2i(Vec n) { return _mm512_scalef_ps(_mm512_set1_ps(1.0f), n); }
+  static FIDDLER_INLINE float sum(Vec x) { return _mm512_reduce_add_ps(x); }
 };
 
 }  // namespace

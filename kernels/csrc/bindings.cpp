@@ -16,6 +16,7 @@
 #include "pack.h"
 #include "pool.h"
 #include "read_task.h"
+#include "token_pass.h"
 
 namespace nb = nanobind;
 
@@ -58,6 +59,23 @@ class NativePool {
     return submit(make_expert_task(std::move(call)));
   }
 
+  // The chosen experts of one token: expert e of the layer is at blocks + e * stride.
+  void run_chosen(std::size_t hidden, std::size_t intermediate, std::size_t blocks, std::size_t stride,
+                  std::size_t experts, std::size_t x, std::size_t ids, std::size_t weights, std::size_t top_k,
+                  std::size_t out) {
+    static constexpr std::int32_t kFirstRow = 0;
+    ExpertCall call{kernels_, pool_->threads(), {hidden, intermediate}, at<const float>(x), at<float>(out), {}};
+    for (std::size_t k = 0; k < top_k; ++k) {
+      const std::int64_t id = at<const std::int64_t>(ids)[k];
+      if (id < 0 || static_cast<std::size_t>(id) >= experts) {
+        throw std::out_of_range("there is no expert " + std::to_string(id));
+      }
+      call.jobs.push_back({at<const std::uint8_t>(blocks + static_cast<std::size_t>(id) * stride), &kFirstRow,
+                           at<const float>(weights) + k, 1});
+    }
+    submit(make_expert_task(std::move(call))).wait();
+  }
+
   void linear(std::size_t rows, std::size_t cols, std::size_t weights, std::size_t x, std::size_t tokens,
               std::size_t out) {
     submit(make_linear_task(kernels_, pool_->threads(), {rows, cols}, at<const std::uint8_t>(weights),
@@ -78,6 +96,15 @@ class NativePool {
     return checksum;
   }
 
+  TokenPass token_pass(std::size_t hidden, std::size_t heads, std::size_t kv_heads, std::size_t head_dim,
+                       std::size_t experts, std::size_t top_k, float eps, std::size_t x, std::size_t normed,
+                       std::size_t ids, std::size_t weights) {
+    return {kernels_,
+            pool_,
+            {hidden, heads, kv_heads, head_dim, experts, top_k, eps},
+            {at<float>(x), at<float>(normed), at<std::int64_t>(ids), at<float>(weights)}};
+  }
+
   void close() { pool_->close(); }
   int threads() const { return pool_->threads(); }
 
@@ -90,6 +117,18 @@ class NativePool {
   const Kernels& kernels_;
   std::shared_ptr<Pool> pool_;
 };
+
+TokenLayer token_layer(std::size_t input_norm, std::size_t qkv, std::size_t attention_out, std::size_t post_norm,
+                       std::size_t router) {
+  return {at<const float>(input_norm), at<const std::uint8_t>(qkv), at<const std::uint8_t>(attention_out),
+          at<const float>(post_norm), at<const float>(router)};
+}
+
+void run_token(TokenPass& pass, const TokenLayer& layer, std::size_t keys, std::size_t values,
+               std::size_t capacity, std::size_t position, std::size_t first, std::size_t cos, std::size_t sin) {
+  pass.run(layer, {at<float>(keys), at<float>(values), capacity, position, first, at<const float>(cos),
+                   at<const float>(sin)});
+}
 
 void pack_expert(std::size_t hidden, std::size_t intermediate, std::size_t w1, std::size_t w3, std::size_t w2,
                  std::size_t out) {
@@ -118,12 +157,17 @@ NB_MODULE(_native, m) {
   m.def("pack_expert", &pack_expert, nogil());
   m.def("pack_linear", &pack_linear, nogil());
   nb::class_<Ticket>(m, "Ticket").def("wait", &Ticket::wait, nogil());
+  nb::class_<TokenLayer>(m, "TokenLayer");
+  m.def("token_layer", &token_layer);
+  nb::class_<TokenPass>(m, "TokenPass").def("run", &run_token, nogil());
   nb::class_<NativePool>(m, "Pool")
       .def(nb::init<int, const std::string&>())
       .def("submit_experts", &NativePool::submit_experts, nogil())
+      .def("run_chosen", &NativePool::run_chosen, nogil())
       .def("linear", &NativePool::linear, nogil())
       .def("pack_expert", &NativePool::pack_expert, nogil())
       .def("read", &NativePool::read, nogil())
+      .def("token_pass", &NativePool::token_pass)
       .def("close", &NativePool::close, nogil())
       .def_prop_ro("threads", &NativePool::threads);
 }

@@ -39,6 +39,12 @@ struct Avx2 {
   }
   static FIDDLER_INLINE Vec round(Vec x) { return {round1(x.a), round1(x.b)}; }
   static FIDDLER_INLINE Vec exp2i(Vec n) { return {exp2i1(n.a), exp2i1(n.b)}; }
+  static FIDDLER_INLINE float sum(Vec x) {
+    const __m256 eight = _mm256_add_ps(x.a, x.b);
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  }
   static FIDDLER_INLINE __m256 round1(__m256 x) {
     return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   }

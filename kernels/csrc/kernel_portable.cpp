@@ -53,6 +53,11 @@ struct Portable {
       return n == n ? from_bits((static_cast<std::int32_t>(n) + 127) << 23) : n;  // NaN has no integer
     });
   }
+  static FIDDLER_INLINE float sum(const Vec& a) {
+    float four[4];
+    for (int i = 0; i < 4; ++i) four[i] = (a.v[i] + a.v[i + 8]) + (a.v[i + 4] + a.v[i + 12]);
+    return (four[0] + four[2]) + (four[1] + four[3]);
+  }
   static FIDDLER_INLINE float from_bits(std::int32_t bits) {
     float out;
     std::memcpy(&out, &bits, 4);

@@ -1,6 +1,5 @@
 """The cache's book-keeping; what is read from it is tested with attention."""
 
-import numpy as np
 import pytest
 import torch
 
@@ -22,17 +21,6 @@ def test_a_layer_is_a_view(config):
     cache = KVCache(config, 10, torch.device("cpu"), torch.float32)
     cache.layer(1).fill_(5.0)
     assert (cache.data[1] == 5).all()
-
-
-def test_one_token_is_written_behind_the_others(config):
-    cache = KVCache(config, 10, torch.device("cpu"), torch.float32)
-    cache.data.zero_()
-    cache.length = 3
-    new = np.random.default_rng(0).random((2, config.num_kv_heads, config.head_dim), dtype=np.float32)
-    cache.store_one(1, new)
-    assert torch.equal(cache.data[1, :, :, 3], torch.from_numpy(new))
-    assert cache.data.count_nonzero() == new.size
-    assert cache.length == 3
 
 
 def test_a_full_cache_says_so(config):
