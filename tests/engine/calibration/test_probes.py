@@ -18,6 +18,7 @@ from engine.models.mixtral import MixtralModel
 from engine.options import LoadOptions
 from engine.placement import place_uniform
 from kernels.cpu import CpuPool
+from kernels.token_pass import run_chosen
 
 LAYERS, TOP_K = 3, 2
 
@@ -46,7 +47,12 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
         seen.extend((job.block.data_ptr(), len(x), len(job.tokens)) for job in jobs)
         return real(self, x, jobs, shape, out)
 
+    def chosen(pool: Any, blocks: Any, shape: Any, x: Any, ids: Any, weights: Any, out: Any) -> None:
+        seen.extend((blocks[expert].data_ptr(), len(x), 1) for expert in ids[0].tolist())
+        run_chosen(pool, blocks, shape, x, ids, weights, out)
+
     monkeypatch.setattr(CpuPool, "submit_experts", submit)
+    monkeypatch.setattr("engine.executor.run_chosen", chosen)
     return seen
 
 
@@ -91,12 +97,18 @@ def test_the_parts_of_a_step_add_up_with_a_clock_that_only_experts_and_the_step_
         now += 10
         return real_submit(*arguments)
 
+    def chosen(*arguments: Any) -> None:
+        nonlocal now
+        now += 10
+        run_chosen(*arguments)
+
     def forward(*arguments: Any, **options: Any) -> Any:
         nonlocal now
         now += LAYERS
         return real_forward(*arguments, **options)
 
     monkeypatch.setattr(CpuPool, "submit_experts", submit)
+    monkeypatch.setattr("engine.executor.run_chosen", chosen)
     monkeypatch.setattr(MixtralModel, "forward", forward)
     monkeypatch.setattr("time.perf_counter", lambda: now)
     timed = DecodeProbes(parts.model, ids(20))
