@@ -6,8 +6,8 @@ import math
 
 import torch
 
+from engine import arena
 from engine.errors import GenerationError
-from engine.experts import arena
 from engine.models.config import MixtralConfig
 
 

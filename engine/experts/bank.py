@@ -9,9 +9,9 @@ from itertools import islice, product
 
 import torch
 
+from engine import arena
 from engine.checkpoint.reader import Checkpoint
 from engine.checkpoint.tensors import writable_bytes
-from engine.experts import arena
 from engine.models import tensors
 from engine.models.config import MixtralConfig
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress

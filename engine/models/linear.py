@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch.nn import functional
 
-from engine.experts import arena
+from engine import arena
 from kernels.cpu import CpuPool, PackedLinear
 from kernels.layout import packed_linear_nbytes
 

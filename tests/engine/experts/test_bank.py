@@ -9,8 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine.checkpoint.reader import Checkpoint
-from engine.errors import Cancelled, CheckpointError, ShortageError
-from engine.experts import arena
+from engine.errors import Cancelled, CheckpointError
 from engine.experts.bank import ExpertBank, all_experts
 from engine.models.tensors import expert as expert_name
 from engine.progress import CancelToken
@@ -70,15 +69,3 @@ def test_a_fault_in_one_expert_ends_the_filling(model, tmp_path):
     save_file(weights, file)
     with Checkpoint(path) as checkpoint, pytest.raises(CheckpointError, match=name):
         ExpertBank(model.config).fill(checkpoint)
-
-
-def test_the_arena_starts_at_zero_and_at_a_page():
-    memory = arena.allocate(10_000)
-    assert memory.shape == (10_000,)
-    assert memory.count_nonzero() == 0
-    assert memory.data_ptr() % 4096 == 0
-
-
-def test_absurd_sizes_are_a_shortage():
-    with pytest.raises(ShortageError, match="not enough memory"):
-        arena.allocate(1 << 62)

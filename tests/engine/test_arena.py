@@ -1,0 +1,41 @@
+"""Large host memory: zero, aligned, given back, and on Linux eligible for huge pages."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine import arena
+from engine.errors import ShortageError
+
+
+def test_the_arena_starts_at_zero_and_at_a_page():
+    memory = arena.allocate(10_000)
+    assert memory.shape == (10_000,)
+    assert memory.count_nonzero() == 0
+    assert memory.data_ptr() % 4096 == 0
+
+
+def test_absurd_sizes_are_a_shortage():
+    with pytest.raises(ShortageError, match="not enough memory"):
+        arena.allocate(1 << 62)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's list of mappings")
+def test_the_arena_may_have_huge_pages():
+    """Private and advised ("hg"): whether the system then has any to give is its own business."""
+    if not Path("/sys/kernel/mm/transparent_hugepage").exists():
+        pytest.skip("the kernel has no transparent huge pages")
+    memory = arena.allocate(8 << 20)
+    address = memory.data_ptr()
+    inside = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        words = line.split()
+        if "-" in words[0] and not words[0].endswith(":"):
+            begin, end = (int(part, 16) for part in words[0].split("-"))
+            inside = begin <= address < end
+            assert not inside or words[1].endswith("p")
+        elif inside and words[0] == "VmFlags:":
+            assert "hg" in words
+            return
+    pytest.fail("the mapping was not found")
