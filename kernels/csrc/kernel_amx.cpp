@@ -142,6 +142,7 @@ void amx_swiglu(const float* gate_up, std::size_t tokens, void* x) {
 
 }  // namespace
 
-const Kernels kAmxKernels = {kMaxTokens, sizeof(std::uint16_t), &amx_pack, &amx_matmul, &amx_swiglu};
+const Kernels kAmxKernels = {kMaxTokens, sizeof(std::uint16_t), &amx_pack, &amx_matmul, &amx_swiglu,
+                             &attend<Avx512Ops>};
 
 }  // namespace fiddler
