@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "aligned.h"
+#include "attention_task.h"
 #include "expert_task.h"
 #include "isa.h"
 #include "linear_task.h"
@@ -76,12 +77,31 @@ bool repeatable(Pool& pool, Isa isa, const Expert& expert, std::size_t tokens, s
   return results[0] == results[1];
 }
 
+// Attention over several ranges of keys, twice. Returns whether both results were the same bits.
+bool attention_repeatable(Pool& pool, Isa isa, std::mt19937& random) {
+  constexpr std::size_t kHeads = 6, kKeyHeads = 2, kHeadDim = 20, kKeys = 300;
+  const std::vector<float> queries = random_floats(kHeads * kHeadDim, random);
+  const std::vector<float> keys = random_floats(kKeyHeads * kKeys * kHeadDim, random);
+  const std::vector<float> values = random_floats(keys.size(), random);
+  std::vector<float> results[2];
+  for (auto& out : results) {
+    out.assign(queries.size(), 0.0f);
+    run(pool, make_attention_task({kernels_for(isa), kHeads, kKeyHeads, kHeadDim, queries.data(), keys.data(),
+                                   values.data(), kKeys, 3, kKeys, out.data()}));
+  }
+  return results[0] == results[1];
+}
+
 int use(Pool& pool, unsigned seed) {
   std::mt19937 random(seed);
   int failures = 0;
   for (int round = 0; round < 2; ++round) {
     const Expert expert(pool, {40 + seed * 13, 70 + seed * 31}, random);
     for (Isa isa : available_isas()) {
+      if (!attention_repeatable(pool, isa, random)) {
+        std::printf("%s: two attentions differ\n", isa_name(isa).c_str());
+        ++failures;
+      }
       for (std::size_t tokens : {1u, 3u, 13u, 40u, 300u}) {
         if (!repeatable(pool, isa, expert, tokens, random)) {
           std::printf("%s, %zu tokens: two results differ\n", isa_name(isa).c_str(), tokens);
