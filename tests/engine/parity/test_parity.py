@@ -105,14 +105,16 @@ def check_bf16(case, row_errors, report, loaded, title, policy, chunk):
     assert ours <= 1.5 * theirs, (title, policy)
 
 
-@pytest.mark.skipif(Isa.AVX512_BF16 not in available_isas(), reason="the CPU has no AVX512_BF16")
 @pytest.mark.parametrize("number", range(CASES))
-def test_avx512_bf16(case, row_errors, report, number):
+@pytest.mark.parametrize("isa", [Isa.AVX512_BF16, Isa.AMX])
+def test_levels_that_round_to_bf16(case, row_errors, report, isa, number):
+    if isa not in available_isas():
+        pytest.skip(f"the CPU has no {isa}")
     case = case(number)
     for kind in ("none", "some"):
-        with load(case, kind, isa=Isa.AVX512_BF16) as loaded:
+        with load(case, kind, isa=isa) as loaded:
             chunk = case.chunk if kind == "some" else case.prompt
-            check_bf16(case, row_errors, report, loaded, f"AVX512_BF16, {kind} placed", "paper", chunk)
+            check_bf16(case, row_errors, report, loaded, f"{isa}, {kind} placed", "paper", chunk)
 
 
 @pytest.mark.gpu
