@@ -1,8 +1,4 @@
-"""What the window asks of the engine, as protocols, and the real engine behind them.
-
-The window and its tests know the engine only by these protocols. `RealEngine` imports the modules that need
-torch inside its methods: they run in the worker thread, long after the window is on the screen.
-"""
+"""What the window asks of the engine, as protocols. The real engine behind them is `app.real_engine`."""
 
 from __future__ import annotations
 
