@@ -20,9 +20,10 @@ from app.settings import SettingsStore, registry
 from app.setup_flow import SetupFlow
 from app.storage.thread import StorageThread
 from app.theme import application_icon, theme
-from app.window import MainWindow, program_version
+from app.window import MainWindow
 from app.worker import EngineWorker
 from engine.paths import DATA_DIR_VARIABLE
+from engine.version import version
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None, factory: EngineFactory | None =
         os.environ[DATA_DIR_VARIABLE] = os.path.abspath(os.path.expanduser(options.data_dir))
     start_logging()
     record_crashes()
-    log.info("Fiddler Chat %s starts", program_version())
+    log.info("Fiddler Chat %s starts", version())
     choose_input_method()
     app = _application()
     settings = SettingsStore(settings_path())
@@ -77,7 +78,7 @@ def _application() -> QApplication:
     app = QApplication(sys.argv[:1])
     app.setApplicationName("fiddler-chat")
     app.setApplicationDisplayName("Fiddler Chat")
-    app.setApplicationVersion(program_version())
+    app.setApplicationVersion(version())
     app.setDesktopFileName("fiddler-chat")
     app.setWindowIcon(application_icon())
     return app
@@ -88,5 +89,5 @@ def _parser() -> argparse.ArgumentParser:
         prog="fiddler-chat", description="Chat with Mixture-of-Experts models that are larger than your GPU."
     )
     parser.add_argument("--data-dir", metavar="FOLDER", help="where chats, settings and models are kept")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {program_version()}")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version()}")
     return parser

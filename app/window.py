@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from PySide6.QtCore import QByteArray, QSize, Qt, QUrl, Signal, Slot
@@ -35,6 +34,7 @@ from app.worker import EngineWorker
 from engine.errors import EngineError
 from engine.events import GenerationStats
 from engine.status import EngineStatus
+from engine.version import version
 
 _SIZE = QSize(1280, 820)  # at the first start, if the screen has room for it
 
@@ -191,7 +191,7 @@ class MainWindow(QMainWindow):
             tr("&Help"),
             [
                 Command("shortcuts", tr("&Keyboard shortcuts"), "F1", self._shortcuts),
-                Command("log", tr("Open the &log folder"), "", open_log_folder),
+                Command("log", tr("Open the &log folder"), "", self._open_log_folder),
                 Command("about", tr("&About Fiddler Chat"), "", self._about),
             ],
         )
@@ -226,9 +226,17 @@ class MainWindow(QMainWindow):
         dialog.open()
 
     def _about(self) -> None:
-        dialog = AboutDialog(program_version(), self)
+        dialog = AboutDialog(version(), self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
+
+    def _open_log_folder(self) -> None:
+        try:
+            folder = ensure_dir(log_path().parent)
+        except EngineError as error:
+            self.show_error(error)
+            return
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
 
     def _theme(self, name: str) -> None:
         self._set(registry.THEME, name)
@@ -312,16 +320,3 @@ class MainWindow(QMainWindow):
             width = self.width()
             panel, sidebar = min(320, width // 4), min(270, width // 5)
             self.splitter.setSizes([sidebar, width - sidebar - panel, panel])
-
-
-def open_log_folder() -> None:
-    """Show the folder with the program's log in the file manager."""
-    QDesktopServices.openUrl(QUrl.fromLocalFile(str(ensure_dir(log_path().parent))))
-
-
-def program_version() -> str:
-    """The installed version; a checkout that was not installed has none."""
-    try:
-        return version("fiddler-chat")
-    except PackageNotFoundError:
-        return tr("from source")

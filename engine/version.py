@@ -14,7 +14,7 @@ def version() -> str:
     except metadata.PackageNotFoundError:
         pass
     try:
-        text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+        text = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
         return str(tomllib.loads(text)["project"]["version"])
     except (OSError, KeyError, tomllib.TOMLDecodeError):
         return "unknown"

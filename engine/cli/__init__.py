@@ -11,9 +11,9 @@ from types import FrameType
 
 from engine.cli import calibrate, generate, hardware, plan
 from engine.cli.console import Console
-from engine.cli.version import version
 from engine.errors import Cancelled, EngineError
 from engine.progress import CancelToken
+from engine.version import version
 
 FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 _COMMANDS = (hardware, plan, calibrate, generate)
