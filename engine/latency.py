@@ -118,10 +118,6 @@ class LatencyModel:
         """Seconds to copy one expert's weights to the GPU; infinite without a GPU."""
         return float("inf") if self.transfer is None else self.transfer
 
-    def activation_lat(self, tokens: float) -> float:
-        """Seconds to bring `tokens` activations to the CPU and the results back; 0 without a GPU."""
-        return 0.0 if self.activation is None else self.activation(tokens)
-
     def streams(self, tokens: float) -> bool:
         """Algorithm 1's choice for an expert that is not on the GPU: copy its weights there?"""
         return self.cpu_lat(tokens) > self.gpu_lat(tokens) + self.transfer_lat()

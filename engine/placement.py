@@ -23,11 +23,6 @@ class Placement:
         """How many experts are resident."""
         return int(self.resident.sum())
 
-    def hit_rate(self, popularity: npt.NDArray[np.float64]) -> float:
-        """Share of expert runs, by `popularity` [layers, experts], that find their weights on the GPU."""
-        total = float(popularity.sum())
-        return float(popularity[self.resident].sum()) / total if total > 0 else 0.0
-
 
 def place_nothing(layers: int, experts: int) -> Placement:
     """Every expert on the CPU."""
@@ -40,6 +35,8 @@ def place_popular(popularity: npt.NDArray[np.float64], slots: int) -> Placement:
     Ties go to the layer with fewer residents, then to the lower layer and expert: with no popularity at all
     the residents are spread evenly. `slots` beyond the number of experts places all of them.
     """
+    if slots < 0:
+        raise ValueError(f"a placement cannot have {slots} slots")
     layers, experts = popularity.shape
     # Rank of each expert among the equally popular ones of its layer: spreads ties over the layers.
     order_in_layer = np.argsort(-popularity, axis=1, kind="stable")
@@ -47,23 +44,11 @@ def place_popular(popularity: npt.NDArray[np.float64], slots: int) -> Placement:
     np.put_along_axis(rank, order_in_layer, np.broadcast_to(np.arange(experts), rank.shape), axis=1)
     layer = np.broadcast_to(np.arange(layers)[:, None], rank.shape)
     order = np.lexsort((layer.ravel(), rank.ravel(), -popularity.ravel()))
-    return _chosen(order, slots, popularity.shape)
+    resident = np.zeros(popularity.shape, dtype=np.bool_)
+    resident.ravel()[order[:slots]] = True
+    return Placement(resident)
 
 
 def place_uniform(layers: int, experts: int, slots: int) -> Placement:
-    """The same number of experts in every layer (±1), the first of each: for comparisons."""
+    """The same number of experts in every layer (±1), the first of each, where popularity is unknown."""
     return place_popular(np.ones((layers, experts)), slots)
-
-
-def place_random(layers: int, experts: int, slots: int, seed: int) -> Placement:
-    """`slots` experts drawn evenly by a seeded generator: for comparisons."""
-    order = np.random.default_rng(seed).permutation(layers * experts)
-    return _chosen(order, slots, (layers, experts))
-
-
-def _chosen(order: npt.NDArray[np.int64], slots: int, shape: tuple[int, ...]) -> Placement:
-    if slots < 0:
-        raise ValueError(f"a placement cannot have {slots} slots")
-    resident = np.zeros(shape, dtype=np.bool_)
-    resident.ravel()[order[:slots]] = True
-    return Placement(resident)

@@ -22,7 +22,7 @@ from engine.hardware import Hardware, detect
 from engine.models.loader import LoadedModel, load_model
 from engine.options import LoadOptions
 from engine.params import GenerationParams, Message
-from engine.placement import Placement, place_nothing, place_popular
+from engine.placement import Placement, place_nothing, place_popular, place_uniform
 from engine.plan import Plan, make_plan
 from engine.profile import Profile
 from engine.profile_store import ProfileState, find_profile
@@ -270,8 +270,9 @@ def _placement(plan: Plan, profile: Profile | None) -> Placement:
     """The most popular experts, as far as there is room; without a profile, the same number in each layer."""
     if not plan.has_gpu:
         return place_nothing(plan.layers, plan.experts)
-    popularity = np.ones((plan.layers, plan.experts)) if profile is None else profile.popularity
-    return place_popular(popularity, plan.expert_slots)
+    if profile is None:
+        return place_uniform(plan.layers, plan.experts, plan.expert_slots)
+    return place_popular(profile.popularity, plan.expert_slots)
 
 
 @contextmanager

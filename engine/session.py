@@ -62,11 +62,6 @@ class Session:
         """Whether no further token fits."""
         return self.used >= self.capacity
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes reserved for the cache."""
-        return self._cache.nbytes
-
     def begin(self, prompt: Sequence[int]) -> int:
         """Cut the cache back to what `prompt` begins with; returns how many of its tokens are still there.
 
@@ -82,7 +77,8 @@ class Session:
                 action="Shorten the message, start a new chat, or load the model with a longer context.",
             )
         common = common_prefix(self._tokens, prompt[:-1])
-        self._cut(common)
+        self._cache.truncate(common)
+        del self._tokens[common:]
         return common
 
     def read(self, prompt: Sequence[int]) -> Iterator[Logits | None]:
@@ -106,10 +102,6 @@ class Session:
         assert logits is not None
         return logits
 
-    def clear(self) -> None:
-        """Forget all tokens."""
-        self._cut(0)
-
     def _forward(self, tokens: Sequence[int], phase: Phase, wanted: Literal["last", "none"]) -> Logits | None:
         ids = torch.tensor(tokens, dtype=torch.int64)
         logits = self._model.forward(ids, self._cache, logits=wanted, phase=phase)
@@ -118,10 +110,6 @@ class Session:
             return None
         row: Logits = logits[-1].numpy()
         return row
-
-    def _cut(self, length: int) -> None:
-        self._cache.truncate(length)
-        del self._tokens[length:]
 
 
 def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:

@@ -16,7 +16,6 @@ from app.theme import theme
 
 _GAP = 2.0
 _ROW_HEIGHT = 9
-_LARGEST_ROW = 22
 _STEPS = {
     Qt.Key.Key_Left: (0, -1),
     Qt.Key.Key_Right: (0, 1),
@@ -63,10 +62,6 @@ class ExpertMap(QWidget):
     def minimumSizeHint(self) -> QSize:
         """At least three pixels for each layer."""
         return QSize(120, max(24, self._grid.layers * 4))
-
-    def maximumHeightFor(self) -> int:
-        """More than this would only make the cells tall."""
-        return max(24, self._grid.layers * _LARGEST_ROW)
 
     def cell_at(self, place: QPointF) -> tuple[int, int] | None:
         """The (layer, expert) at a place of the widget."""

@@ -90,14 +90,6 @@ class ChatStore:
             raise StorageError(tr("A chat needs a name."), action=tr("Type at least one character."))
         return self._set(conversation_id, "title", name)
 
-    def set_system_prompt(self, conversation_id: int, system_prompt: str) -> Conversation:
-        """Change what the model is told before the chat."""
-        return self._set(conversation_id, "system_prompt", clean_text(system_prompt))
-
-    def set_model(self, conversation_id: int, model: str) -> Conversation:
-        """Note which model the chat is with."""
-        return self._set(conversation_id, "model", model)
-
     def delete(self, conversation_id: int) -> Conversation:
         """Take a chat off the list; `undelete` brings it back until it is purged."""
         return self._set(conversation_id, "deleted", to_millis(self._clock()))

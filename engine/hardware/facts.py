@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -150,7 +150,6 @@ class Hardware:
     os_name: str
     gpu_state: GpuState = GpuState.NO_DRIVER
     gpu_message: str = ""  # for people: why no GPU is used, or what to know about the one that is
-    notes: tuple[str, ...] = field(default=())
 
     @property
     def gpu(self) -> GpuInfo | None:
@@ -205,7 +204,7 @@ class Hardware:
         if self.gpu_message:
             lines.append(self.gpu_message)
         lines += [f"Disk: {self.disk.summary()}", f"System: {self.os_name}"]
-        return (*lines, *self.notes)
+        return tuple(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, with the fingerprint and the derived facts a reader wants."""

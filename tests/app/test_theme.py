@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QColor
@@ -10,6 +11,7 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
+import app
 from app.chat.message import UserMessage
 from app.paths import asset, assets_dir
 from app.storage import MessageRow, MessageState
@@ -78,11 +80,12 @@ def test_icons_follow_the_theme(qtbot: QtBot) -> None:
     assert button.icon().pixmap(24).toImage() != before
 
 
-def test_every_icon_can_be_drawn() -> None:
-    icons = sorted((assets_dir() / "icons").glob("*.svg"))
-    assert len(icons) > 20
-    for icon in icons:
-        assert QSvgRenderer(str(icon)).isValid(), icon.name
+def test_every_icon_can_be_drawn_and_is_used() -> None:
+    sources = "".join(path.read_text("utf-8") for path in Path(app.__file__).parent.rglob("*.py"))
+    icons = {path.stem: path for path in (assets_dir() / "icons").glob("*.svg")}
+    for name, icon in icons.items():
+        assert QSvgRenderer(str(icon)).isValid(), name
+        assert name == "fiddler-chat" or f'"{name}"' in sources, f"{name} is not used"
 
 
 def test_the_program_has_its_icon_in_every_size(qtbot: QtBot) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.placement import Placement, place_nothing, place_popular, place_random, place_uniform
+from engine.placement import Placement, place_nothing, place_popular, place_uniform
 
 Table = npt.NDArray[np.float64]
 
@@ -35,9 +35,10 @@ def test_popular_placement_is_hit_at_least_as_often_as_any_other(
 ) -> None:
     best = place_popular(popularity, slots)
     layers, experts = popularity.shape
-    for other in (place_random(layers, experts, slots, seed), place_uniform(layers, experts, slots)):
-        assert other.count == best.count
-        assert best.hit_rate(popularity) >= other.hit_rate(popularity) - 1e-12
+    order = np.random.default_rng(seed).permutation(popularity.size)
+    hits = [popularity.ravel()[order[:slots]].sum()]
+    hits.append(popularity[place_uniform(layers, experts, slots).resident].sum())
+    assert popularity[best.resident].sum() >= max(hits) - 1e-12
 
 
 @given(popularity=popularities(), slots=st.integers(0, 60))
@@ -52,19 +53,10 @@ def test_uniform_placement_is_even(layers: int, experts: int, slots: int) -> Non
     assert per_layer.max() - per_layer.min() <= 1
 
 
-def test_random_placement_is_seeded() -> None:
-    first, again, other = (place_random(8, 8, 20, seed) for seed in (1, 1, 2))
-    assert (first.resident == again.resident).all()
-    assert (first.resident != other.resident).any()
-
-
-def test_hit_rate_and_nothing() -> None:
+def test_one_place_goes_to_the_most_popular_and_none_to_nobody() -> None:
     popularity = np.asarray([[1.5, 0.5], [1.0, 1.0]])
-    placement = place_popular(popularity, 1)
-    assert placement.resident.tolist() == [[True, False], [False, False]]
-    assert placement.hit_rate(popularity) == pytest.approx(1.5 / 4)
-    assert place_nothing(2, 2).hit_rate(popularity) == 0
-    assert place_nothing(2, 2).hit_rate(np.zeros((2, 2))) == 0
+    assert place_popular(popularity, 1).resident.tolist() == [[True, False], [False, False]]
+    assert place_nothing(2, 3).resident.tolist() == [[False] * 3] * 2
 
 
 def test_nonsense_is_refused() -> None:

@@ -72,16 +72,6 @@ def test_the_same_prompt_reads_its_last_token_again() -> None:
     assert model.reads == [[1, 2, 3], [3]]
 
 
-def test_clearing_forgets_everything() -> None:
-    model = ScriptedModel(len)
-    session = Session(model, 24)
-    session.begin([1, 2, 3])
-    list(session.read([1, 2, 3]))
-    session.clear()
-    assert session.used == 0
-    assert session.begin([1, 2, 3]) == 0
-
-
 def test_a_full_session_says_so() -> None:
     session = Session(ScriptedModel(len), 3)
     session.begin([1, 2, 3])
