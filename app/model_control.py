@@ -7,10 +7,11 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.chat.model_strip import ModelStrip
-from app.i18n import tr
+from app.i18n import tr, tr_count
 from app.settings import SettingsStore, load_options, registry
 from app.worker import EngineWorker
 from engine.errors import EngineError
+from engine.isa_words import isa_words
 from engine.params import GenerationParams
 from engine.progress import Progress
 from engine.status import EngineStatus
@@ -106,12 +107,12 @@ class ModelControl(QObject):
 def where_it_runs(status: EngineStatus) -> str:
     """A model's name and place of work for the status line."""
     if not status.has_gpu:
-        threads = tr("{n} threads", n=status.threads) if status.threads != 1 else tr("1 thread")
+        threads = tr_count("{count} thread", "{count} threads", status.threads)
         return tr(
             "{model} · on the CPU ({threads}, {isa})",
             model=status.model_name,
             threads=threads,
-            isa=status.isa.upper().replace("_", " "),
+            isa=isa_words(status.isa),
         )
     return tr(
         "{model} · on {device}, {resident} of {all} experts in its memory",

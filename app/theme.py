@@ -29,7 +29,7 @@ from app.theme_colors import Colors, load_colors, palette, style_sheet
 ThemeName = Literal["system", "light", "dark"]
 THEMES: tuple[str, ...] = get_args(ThemeName)
 
-ICON_SIZES = (16, 20, 24, 32, 40, 48, 64)  # pixels: 16 to 24 at 100 % to 250 %
+ICON_SIZES = (16, 20, 24, 32, 40, 48, 64)  # pixels: 16 to 24 at 100% to 250%
 
 
 class _HasIcon(Protocol):

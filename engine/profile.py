@@ -109,7 +109,7 @@ class Profile:
 
     @property
     def prediction_error(self) -> float:
-        """Relative error of the predicted decode step against the measured one: +0.1 is 10 % too slow."""
+        """Relative error of the predicted decode step against the measured one: +0.1 is 10% too slow."""
         return self.predicted_decode / self.measured_decode - 1
 
     @property

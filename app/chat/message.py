@@ -142,7 +142,7 @@ class AssistantMessage(MessageView):
         """Say how much of the conversation the model has read, until the first word comes."""
         if progress.done < progress.total:
             percent = 100 * progress.done // max(1, progress.total)
-            self._waiting.setText(tr("Reading the conversation: {percent} %", percent=percent))
+            self._waiting.setText(tr("Reading the conversation: {percent}%", percent=percent))
         else:
             self._waiting.setText(tr("Thinking of the first word…"))
 

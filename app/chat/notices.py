@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.answers import figures
 from app.i18n import tr
 from app.storage.figures import stats_from_json
 from app.storage.rows import MessageRow, MessageState
@@ -61,28 +62,4 @@ def figures_line(row: MessageRow) -> str:
 
 def describe(stats: GenerationStats) -> str:
     """`48 tokens · 41.5 tokens/s · first after 0.3 s`."""
-    if stats.generated_tokens == 0:
-        return ""
-    parts = [tr("1 token") if stats.generated_tokens == 1 else tr("{n} tokens", n=stats.generated_tokens)]
-    if stats.tokens_per_second > 0:
-        parts.append(tr("{rate} tokens/s", rate=short_number(stats.tokens_per_second)))
-    if stats.time_to_first_token > 0:
-        parts.append(tr("first after {seconds}", seconds=short_seconds(stats.time_to_first_token)))
-    return " · ".join(parts)
-
-
-def short_number(value: float) -> str:
-    """Three significant digits at most: 0.42, 4.2, 42.1, 421."""
-    if value >= 99.95:
-        return f"{value:.0f}"
-    return f"{value:.1f}" if value >= 0.95 else f"{value:.2f}"
-
-
-def short_seconds(seconds: float) -> str:
-    """A duration in the unit that reads best: 85 ms, 1.4 s, 3 min 20 s."""
-    if seconds < 0.0995:
-        return tr("{n} ms", n=round(seconds * 1000))
-    if seconds < 99.5:
-        return tr("{n} s", n=f"{seconds:.1f}")
-    minutes, rest = divmod(round(seconds), 60)
-    return tr("{minutes} min {seconds} s", minutes=minutes, seconds=rest)
+    return " · ".join(figures(stats))

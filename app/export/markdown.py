@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
-from app.i18n import tr, tr_count
+from app.answers import figures, sampling_words
+from app.i18n import tr
 from app.storage.figures import params_from_json, stats_from_json
 from app.storage.rows import Conversation, MessageRow, MessageState
 from engine.events import GenerationStats, Place
-from engine.params import GenerationParams
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&])")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)$")
@@ -96,12 +96,7 @@ def _figures(message: MessageRow) -> str:
     if message.stats is None:
         return ""
     stats = stats_from_json(message.stats)
-    parts = [tr_count("{count} token", "{count} tokens", stats.generated_tokens)]
-    if stats.tokens_per_second:
-        parts.append(tr("{rate} tokens/s", rate=f"{stats.tokens_per_second:.1f}"))
-    if stats.time_to_first_token:
-        parts.append(tr("first after {seconds} s", seconds=f"{stats.time_to_first_token:.2f}"))
-    return ", ".join(parts + _shares(stats))
+    return ", ".join(figures(stats) + _shares(stats))
 
 
 def _shares(stats: GenerationStats) -> list[str]:
@@ -125,28 +120,8 @@ def _parameters(message: MessageRow) -> str:
     if params is None:
         return ""
     seed = None if message.stats is None else stats_from_json(message.stats).seed
-    return _sampling(params, seed if params.sampling.seed is None else params.sampling.seed)
-
-
-def _sampling(params: GenerationParams, seed: int | None) -> str:
-    sampling = params.sampling
-    parts = [
-        tr("always the likeliest token")
-        if sampling.greedy
-        else tr("temperature {value}", value=f"{sampling.temperature:g}")
-    ]
-    if not sampling.greedy:
-        filters = (
-            ("top-k", sampling.top_k, 0),
-            ("top-p", sampling.top_p, 1),
-            ("min-p", sampling.min_p, 0),
-        )
-        parts += [f"{name} {value:g}" for name, value, off in filters if value != off]
-        if seed is not None:
-            parts.append(tr("seed {seed}", seed=seed))
-    if sampling.repetition_penalty != 1:
-        parts.append(tr("repetition penalty {value}", value=f"{sampling.repetition_penalty:g}"))
-    return ", ".join(parts)
+    used = seed if params.sampling.seed is None else params.sampling.seed
+    return ", ".join(sampling_words(params.sampling, used))
 
 
 def _time(moment: datetime, zone: tzinfo | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.chat.notices import short_number, short_seconds
+from app.answers import short_number, short_seconds
 from app.i18n import tr, tr_count
 from engine.events import ExpertHits, GenerationStats, Place
 from engine.status import EngineStatus
@@ -26,10 +26,10 @@ class Share:
 
     @property
     def percent(self) -> str:
-        """The part in words: "0 %", "under 1 %", "43 %"."""
+        """The part in words: "0%", "under 1%", "43%"."""
         if 0 < self.fraction < 0.005:
-            return tr("under 1 %")
-        return tr("{n} %", n=round(100 * self.fraction))
+            return tr("under 1%")
+        return tr("{n}%", n=round(100 * self.fraction))
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ class ExpertGrid:
             return tr("{name}: {where}, not used in this answer", name=name, where=where)
         gpu, copied, cpu = (int(count) for count in self.places[layer, expert])
         text = tr_count(
-            "{name}: {where}, used {count} time ({percent} % of its layer)",
-            "{name}: {where}, used {count} times ({percent} % of its layer)",
+            "{name}: {where}, used {count} time ({percent}% of its layer)",
+            "{name}: {where}, used {count} times ({percent}% of its layer)",
             uses,
             name=name,
             where=where,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPlainTextEdit, QSpinBox, QWidget
 
+from app.answers import sampling_words
 from app.i18n import tr
 from app.preferences.page import SettingsPage
 from app.settings import SettingsStore, registry
@@ -52,20 +53,7 @@ def recommended(defaults: GenerationParams | None) -> str:
     """The model's own values in a sentence."""
     if defaults is None:
         return tr("The values of the model are known once it is loaded.")
-    sampling = defaults.sampling
-    parts = []
-    if sampling.greedy:
-        parts.append(tr("always the most likely word"))
-    else:
-        parts.append(tr("temperature {value}", value=f"{sampling.temperature:g}"))
-        if sampling.top_k:
-            parts.append(tr("top-k {value}", value=sampling.top_k))
-        if sampling.top_p < 1:
-            parts.append(tr("top-p {value}", value=f"{sampling.top_p:g}"))
-        if sampling.min_p:
-            parts.append(tr("min-p {value}", value=f"{sampling.min_p:g}"))
-    if sampling.repetition_penalty != 1:
-        parts.append(tr("repetition penalty {value}", value=f"{sampling.repetition_penalty:g}"))
+    parts = sampling_words(defaults.sampling)
     parts.append(tr("at most {count} tokens", count=defaults.max_tokens))
     if defaults.stop_loops:
         parts.append(tr("an answer that repeats itself is ended"))

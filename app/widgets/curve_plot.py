@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.i18n import tr
+from app.i18n import tr, tr_count
 from app.theme import theme
 from engine.units import format_seconds
 
@@ -83,7 +83,7 @@ class CurvePlot(QWidget):
             box = QRectF(x - line * 2, area.bottom() + 2, line * 4, line * 1.3)
             if x < last - line * 3:
                 painter.drawText(box, Qt.AlignmentFlag.AlignHCenter, str(2**power))
-        text = tr("{count} tokens", count=most) if most > 1 else tr("1 token")
+        text = tr_count("{count} token", "{count} tokens", most)
         end = QRectF(area.left(), area.bottom() + 2, area.width(), line * 1.3)
         painter.drawText(end, Qt.AlignmentFlag.AlignRight, text)
 
@@ -104,4 +104,4 @@ def _paint_curve(painter: QPainter, points: list[QPointF], color: QColor) -> Non
 
 
 def _point_text(tokens: int, seconds: float) -> str:
-    return tr("{tokens} tokens {time}", tokens=tokens, time=format_seconds(seconds))
+    return tr_count("{count} token {time}", "{count} tokens {time}", tokens, time=format_seconds(seconds))

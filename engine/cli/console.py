@@ -98,7 +98,7 @@ class Console:
 
 
 def progress_text(progress: Progress) -> str:
-    """A progress report in one short line: "Loading experts: 120 of 240 experts (50 %)"."""
+    """A progress report in one short line: "Loading experts: 120 of 240 experts (50%)"."""
     if not progress.total:
         return f"{progress.what} …"
     share = f"{progress.done / progress.total:.0%}"

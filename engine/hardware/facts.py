@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from engine.isa_words import isa_words
 from engine.units import GIB, format_bytes, format_rate
 
 # Transfer rate in bytes per second of one PCIe lane, by generation, after line coding (8b/10b up to 2.0,
-# 128b/130b from 3.0, FLIT in 6.0): PCI-SIG's figures. Copies reach about 85 % of it.
+# 128b/130b from 3.0, FLIT in 6.0): PCI-SIG's figures. Copies reach about 85% of it.
 PCIE_LANE_RATE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
 
 
@@ -215,17 +216,3 @@ def fingerprint_of(parts: dict[str, str]) -> str:
     """Sixteen hex digits of the parts, in any order."""
     text = "\n".join(f"{key}={value}" for key, value in sorted(parts.items()))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-_ISA_WORDS = {
-    "portable": "no vector instructions used",
-    "avx2": "AVX2",
-    "avx512": "AVX-512",
-    "avx512_bf16": "AVX-512 with BF16",
-    "amx": "AMX",
-}
-
-
-def isa_words(isa: str) -> str:
-    """An instruction-set level as people write it."""
-    return _ISA_WORDS.get(isa, isa)

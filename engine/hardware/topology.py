@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # Where the kernel does not name the types, a core counts as an efficiency core if its top frequency is below
-# this share of the fastest core's. Cores of one type differ by a few percent (favoured cores), types by 20 %.
+# this share of the fastest core's. Cores of one type differ by a few percent (favoured cores), types by 20%.
 _EFFICIENCY_SHARE = 0.82
 
 

@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
         type=float,
         default=0.0,
         metavar="SHARE",
-        help="for tests: noise on each expert's weights, 0.02 is 2 %%; needs --out",
+        help="for tests: noise on each expert's weights, 0.02 is 2%%; needs --out",
     )
     options = parser.parse_args(arguments)
     if options.expert_noise and options.out is None:

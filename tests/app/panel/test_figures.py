@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.chat.notices import describe, short_number, short_seconds
+from app.answers import short_number, short_seconds
+from app.chat.notices import describe
 from app.panel.figures import DASH, ExpertGrid, Share, shares, speed
 from engine.events import ExpertHits, GenerationStats, Phase, Place
 from tests.app.fakes import make_status, stats_after
@@ -23,7 +24,7 @@ def test_shares_are_the_engines_counts(counts: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fraction", "text"), [(0, "0 %"), (0.001, "under 1 %"), (0.005, "0 %"), (0.434, "43 %"), (1, "100 %")]
+    ("fraction", "text"), [(0, "0%"), (0.001, "under 1%"), (0.005, "0%"), (0.434, "43%"), (1, "100%")]
 )
 def test_percentages(fraction: float, text: str) -> None:
     assert Share("x", 1, fraction, "cpu").percent == text
@@ -46,7 +47,7 @@ def test_a_cell_is_described_in_words() -> None:
     hits.counts[Phase.DECODE, 1, 4] = (0, 0, 1)
     grid = ExpertGrid.of(make_status(residency=residency), hits)
     assert grid.describe_cell(1, 2) == (
-        "Layer 2, expert 3: in GPU memory, used 3 times (75 % of its layer) – GPU 3, copied 0, CPU 0"
+        "Layer 2, expert 3: in GPU memory, used 3 times (75% of its layer) – GPU 3, copied 0, CPU 0"
     )
     assert grid.describe_cell(0, 0) == "Layer 1, expert 1: in main memory, not used in this answer"
     assert grid.describe().startswith("6 layers of 8 experts. 1 expert is in GPU memory. Most used: Layer 2")
