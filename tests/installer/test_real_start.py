@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.installer.real_screen import Screen, real_screen, wait_until
+from installer.real_screen import Screen, real_screen, wait_until
 
 # Another program under test, such as the packaged one: FIDDLER_PROGRAM=dist/fiddler-chat/fiddler-chat
 PROGRAM = shlex.split(os.environ.get("FIDDLER_PROGRAM", "")) or [sys.executable, "-m", "app"]
@@ -69,7 +69,7 @@ def go_on_to(screen: Screen, page: str, seconds: float) -> None:
 
 
 def walk_through_the_wizard(screen: Screen) -> None:
-    screen.wait_for_window("Fiddler Chat$", 60)
+    screen.wait_for_window("^Fiddler Chat$", 60)
     screen.wait_for_window("^Your computer", 60)
     go_on_to(screen, "Model and plan", 60)
     screen.press("space")  # the starter model is the first choice
@@ -77,7 +77,7 @@ def walk_through_the_wizard(screen: Screen) -> None:
     go_on_to(screen, "Calibrate", 400)
     go_on_to(screen, "Result", 400)
     screen.press("Return")
-    wait_until(lambda: None if screen.window("Set up Fiddler Chat") else True, 30, "the wizard's end")
+    wait_until(lambda: None if screen.window("^Result") else True, 60, "the wizard's end")
 
 
 def ask(screen: Screen, question: str) -> None:
@@ -109,6 +109,6 @@ def test_a_newcomer_reaches_an_answer_by_keyboard_and_a_kill_loses_nothing(tmp_p
                 "What is the capital of France?",
                 "Write a long story about a lighthouse keeper and the sea.",
             ]
-            assert screen.window("Set up Fiddler Chat") is None
+            assert screen.window("^Your computer") is None
             program.send_signal(signal.SIGTERM)
             assert program.wait(timeout=30) == 0

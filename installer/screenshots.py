@@ -1,0 +1,93 @@
+"""`python -m installer.screenshots`: the pictures in assets/screenshots/, taken from the real program.
+
+Walks through the wizard on a virtual screen, asks a question and opens the settings, in light and in dark.
+Needs Xvfb, xdotool and ImageMagick, and the starter model (converted first if it is not there).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from engine import starter
+from installer.bootstrap import ROOT
+from installer.real_screen import Screen, real_screen, wait_until
+
+TARGET = ROOT / "assets" / "screenshots"
+QUESTION = "Explain in a few sentences why the sky is blue."
+PAGES = ("Your computer", "Model and plan", "Get the model", "Calibrate", "Result")
+
+
+def take(screen: Screen, title: str, name: str) -> None:
+    """Save a picture of the window called `title`, once it has settled, with at most 256 colours."""
+    window = screen.wait_for_window(title, 60)
+    time.sleep(1.5)
+    target = TARGET / f"{name}.png"
+    command = ["import", "-window", window, "-colors", "256", "-define", "png:color-type=3", str(target)]
+    subprocess.run(command, env=screen.environment, check=True)
+    print(target.relative_to(ROOT))
+
+
+def go_on_to(screen: Screen, page: str) -> None:
+    """Press Next until `page` is there."""
+
+    def look() -> bool | None:
+        if screen.window(f"^{page}"):
+            return True
+        screen.press("alt+n")
+        time.sleep(0.5)
+        return None
+
+    wait_until(look, 400, page)
+
+
+def walk(screen: Screen, theme: str) -> None:
+    """From the first page of the wizard to the settings, with a picture of each."""
+    for page in PAGES:
+        go_on_to(screen, page)
+        if page == "Model and plan":
+            screen.press("space")  # the starter model is the first choice
+        if page == "Calibrate":
+            wait_until(lambda: True if time.sleep(6) is None else None, 10, "some probes")
+        take(screen, f"^{page}", f"wizard-{page.lower().replace(' ', '-')}-{theme}")
+    screen.press("Return")
+    wait_until(lambda: None if screen.window("^Result") else True, 60, "the wizard's end")
+    screen.wait_for_window("Fiddler Chat$", 30)
+    screen.type(QUESTION)
+    screen.press("Return")
+    time.sleep(12)
+    take(screen, "Fiddler Chat$", f"chat-{theme}")
+    screen.press("ctrl+comma")
+    take(screen, "^Settings", f"settings-{theme}")
+
+
+def main() -> int:
+    """Take all pictures, or those of one theme."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--theme", choices=("light", "dark"), action="append")
+    themes = parser.parse_args().theme or ["light", "dark"]
+    source = starter.ensure()
+    TARGET.mkdir(parents=True, exist_ok=True)
+    for theme in themes:
+        with tempfile.TemporaryDirectory() as folder, real_screen() as screen:
+            data = Path(folder)
+            (data / "settings.toml").write_text(f'[appearance]\ntheme = "{theme}"\n')
+            shutil.copytree(source, data / "models" / source.name, copy_function=os.link)
+            environment = {**screen.environment, "FIDDLER_DATA_DIR": str(data)}
+            program = subprocess.Popen([sys.executable, "-m", "app"], cwd=ROOT, env=environment)
+            try:
+                walk(screen, theme)
+            finally:
+                program.terminate()
+                program.wait(timeout=30)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
