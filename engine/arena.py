@@ -9,6 +9,7 @@ import sys
 import torch
 
 from engine.errors import ShortageError
+from engine.units import format_bytes
 
 
 def allocate(nbytes: int) -> torch.Tensor:
@@ -25,7 +26,7 @@ def allocate(nbytes: int) -> torch.Tensor:
         arena = _map(max(nbytes, 1))
     except (OSError, ValueError, OverflowError) as error:
         raise ShortageError(
-            f"There is not enough memory for the model ({nbytes / 1e9:.1f} GB in one piece).",
+            f"There is not enough memory for the model ({format_bytes(nbytes)} in one piece).",
             why=f"The system says: {error}.",
             action="Close other programs, or choose a smaller model.",
         ) from error

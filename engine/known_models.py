@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.checkpoint.inspect import ModelInfo
+from engine.checkpoint.inspect import STARTER_NAME, ModelInfo
 from engine.models.config import MixtralConfig
 
 MIXTRAL_8X7B = MixtralConfig(
@@ -50,7 +50,7 @@ def mixtral_8x7b(folder: Path = Path()) -> ModelInfo:
 
 def starter(folder: Path = Path()) -> ModelInfo:
     """The starter model as it will be in `folder` (by default: nowhere yet)."""
-    return _info("Starter model", STARTER, folder, is_starter=True)
+    return _info(STARTER_NAME, STARTER, folder, is_starter=True)
 
 
 def _info(name: str, config: MixtralConfig, folder: Path, *, is_starter: bool) -> ModelInfo:

@@ -13,6 +13,7 @@ import numpy as np
 import psutil
 import torch
 
+from engine.budget import PREFILL_CHUNK
 from engine.checkpoint.inspect import ModelInfo, inspect_model
 from engine.errors import CheckpointError, EngineError, GenerationError, HardwareError, ShortageError
 from engine.events import Event
@@ -28,13 +29,13 @@ from engine.profile import Profile
 from engine.profile_store import ProfileState, find_profile
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from engine.session import Session
-from engine.starter import NAME as STARTER_NAME
 from engine.status import EngineStatus
 from engine.tokenizer import Tokenizer
 from kernels.errors import KernelsError
 
-CPU_PREFILL_CHUNK = 128  # tokens; a cancel waits for at most one chunk, half a second for the starter model
-GPU_PREFILL_CHUNK = 512  # fewer passes over the experts that have to be copied
+# A cancel waits for at most one chunk, half a second for the starter model on two cores. On a GPU the longest
+# chunk that memory is planned for: fewer passes over the experts that have to be copied.
+CPU_PREFILL_CHUNK = 128  # tokens
 
 
 class Engine:
@@ -66,7 +67,7 @@ class Engine:
         self.default_params = default_params(self.info.path, is_starter=self.info.is_starter)
         self._tokenizer = tokenizer
         self._eos_ids = tokenizer.eos_ids | eos_ids(self.info.path)
-        chunk = CPU_PREFILL_CHUNK if parts.model.device.type == "cpu" else GPU_PREFILL_CHUNK
+        chunk = CPU_PREFILL_CHUNK if parts.model.device.type == "cpu" else PREFILL_CHUNK
         self._session: Session | None = Session(parts.model, plan.context_length, chunk)
         self._parts: LoadedModel | None = parts
         self._busy = threading.Lock()
@@ -179,7 +180,7 @@ class Engine:
             residency = parts.residents.resident.copy()
         on_gpu = parts.model.device.type == "cuda"
         return EngineStatus(
-            model_name=STARTER_NAME if self.info.is_starter else self.info.name,
+            model_name=self.info.name,
             layers=config.num_layers,
             experts=config.num_experts,
             residency=residency,

@@ -12,6 +12,7 @@ from engine.models import tensors
 from engine.models.config import MixtralConfig
 
 STARTER_KEY = "fiddler_starter"  # true in the config.json that the starter model's conversion writes
+STARTER_NAME = "Starter model"
 _WIDE = ("BF16", "F16", "F32")  # formats that widen to float32 exactly
 _BF16_BYTES = 2
 
@@ -54,17 +55,18 @@ def inspect_model(path: str | Path) -> ModelInfo:
     config = MixtralConfig.from_dict(raw)
     with Checkpoint(folder) as checkpoint:
         check_tensors(checkpoint, config)
+    is_starter = raw.get(STARTER_KEY) is True
     expert = config.expert_parameters * _BF16_BYTES
     other = config.other_parameters * _BF16_BYTES
     return ModelInfo(
         path=folder,
-        name=_name(folder),
+        name=STARTER_NAME if is_starter else _name(folder),
         config=config,
         expert_bytes=expert,
         other_bytes=other,
         total_bytes=other + expert * config.num_layers * config.num_experts,
         context_length=config.max_position_embeddings,
-        is_starter=raw.get(STARTER_KEY) is True,
+        is_starter=is_starter,
     )
 
 

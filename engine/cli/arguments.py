@@ -9,7 +9,7 @@ from engine import starter
 from engine.cli.console import Console
 from engine.options import DEVICES, POLICIES, LoadOptions
 from engine.progress import CancelToken
-from engine.units import GIB
+from engine.units import GIB, format_bytes
 
 STARTER = "starter"
 
@@ -56,8 +56,8 @@ def model_folder(arguments: argparse.Namespace, console: Console, cancel: Cancel
     if arguments.model != STARTER:
         return Path(arguments.model).expanduser()
     if not starter.is_ready():
-        needed = starter.needed_disk() / 1e9
-        console.note(f"The starter model is made first; this takes {needed:.1f} GB on the disk.")
+        needed = format_bytes(starter.needed_disk())
+        console.note(f"The starter model is made first; this takes {needed} on the disk.")
     folder: Path = starter.ensure(console.progress, cancel, force=arguments.force)
     return folder
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psutil
 
+from engine.files import file_error
 from engine.hardware.cgroup import CgroupLimits
 from engine.hardware.facts import DiskInfo, MemoryInfo
 
@@ -43,9 +44,15 @@ def has_plugged_memory(driver: Path) -> bool:
 
 
 def detect_disk(folder: Path) -> DiskInfo:
-    """The disk that holds `folder`, which need not exist yet: its nearest existing parent tells."""
+    """The disk that holds `folder`, which need not exist yet: its nearest existing parent tells.
+
+    Raises `FileError`.
+    """
     existing = folder.absolute()
     while not existing.exists() and existing != existing.parent:
         existing = existing.parent
-    usage = shutil.disk_usage(existing)
+    try:
+        usage = shutil.disk_usage(existing)
+    except OSError as error:  # a drive that is not connected, or a folder that may not be entered
+        raise file_error(f"The disk that holds {folder} cannot be examined.", folder, error) from error
     return DiskInfo(str(folder), usage.total, usage.free)

@@ -15,7 +15,6 @@ from engine.requirements import Item, Need, Requirements, Resource
 from engine.starter.recipe import load_recipe
 from engine.starter.source import find_source, gguf_file
 
-NAME = "Starter model (135 M, for trying things out)"
 REVISION_KEY = "fiddler_starter_revision"  # in config.json: the recipe's revision that made the folder
 
 

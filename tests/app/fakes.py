@@ -132,7 +132,7 @@ class ScriptedEngine:
 def make_status(**changes: Any) -> EngineStatus:
     """The status of a small model on a machine without a GPU."""
     values: dict[str, Any] = {
-        "model_name": "Starter model (135 M, for trying things out)",
+        "model_name": "Starter model",
         "layers": LAYERS,
         "experts": EXPERTS,
         "residency": np.zeros((LAYERS, EXPERTS), dtype=np.bool_),

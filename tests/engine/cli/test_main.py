@@ -166,11 +166,16 @@ def test_a_plan_is_made_for_models_on_disk_and_not_yet_there(
     assert main(["plan", "--model", folder, "--json", "--device", "cpu", "--context", "100"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert (plan["layers"], plan["experts"], plan["context_length"]) == (2, 4, 100)
+    assert [need["resource"] for need in plan["requirements"]["needs"]] == ["ram"]
     assert main(["plan", "--model", "Mixtral-8x7B", "--device", "cpu", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert plan["layers"] * plan["experts"] == 256
+    assert [need["resource"] for need in plan["requirements"]["needs"]] == ["ram", "disk"]
+    assert any("was measured" in assumption for assumption in plan["assumptions"])
     assert main(["plan", "--model", "starter", "--device", "cpu"]) == 0
-    assert "240 experts" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "240 experts" in out
+    assert "disk space needed" in out
 
 
 def test_a_calibration_is_kept_and_used_by_the_plan(folder: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from engine.errors import FileError
 from engine.hardware.bandwidth import measure_read_bandwidth
 from engine.hardware.cgroup import CgroupLimits
 from engine.hardware.memory import detect_disk, detect_memory, has_plugged_memory, within_limits
@@ -58,3 +60,14 @@ def test_the_disk_of_a_folder_that_does_not_exist_yet(tmp_path: Path) -> None:
 
 def test_bandwidth_is_a_rate_and_takes_little_memory() -> None:
     assert 0 < measure_read_bandwidth(1, 64 * MIB, seconds=0.01) < 1e13
+
+
+def test_a_disk_that_cannot_be_examined_is_told_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(shutil, "disk_usage", refuse)
+    with pytest.raises(FileError, match="cannot be examined"):
+        detect_disk(tmp_path)
