@@ -13,9 +13,10 @@
 namespace fiddler {
 namespace {
 
-// Between the native calls of a decode step lie some ten microseconds of attention and Python. Waking a worker
-// costs about 50 us on a virtual machine, so it spins over such gaps, and no longer: other programs, and the
-// threads of torch, need the core.
+// Between the native calls of a decode step lie some ten microseconds of Python. Waking a worker costs about
+// 50 us on a virtual machine, so it spins over such gaps, and no longer: other programs, and the threads of
+// torch, need the core. The starter model on two cores of a Xeon, ms per decoded token: 20.2 with 5 us, 18.9
+// with 50, 18.5 with 150, 18.2 with 500 (within the noise).
 constexpr std::chrono::microseconds kSpin{150};
 
 long process_id() {
