@@ -75,9 +75,6 @@ class Theme(QObject):
         app.styleHints().setColorScheme(schemes.get(self._choice, Qt.ColorScheme.Unknown))
         self._show(again=resized)
         if resized:
-            for widget, (factor, bold) in list(self._scaled.items()):
-                if isValid(widget):
-                    self.scale_font(widget, factor, bold=bold)
             QTimer.singleShot(0, self, self._tell)  # when the events about the new font have been handled
 
     def icon(self, name: str, color: str = "text") -> QIcon:
@@ -115,19 +112,26 @@ class Theme(QObject):
             name = "dark" if app.styleHints().colorScheme() is Qt.ColorScheme.Dark else "light"
         if name == self._name:
             if again:
-                app.setStyleSheet(style_sheet(self.colors))
+                self._restyle()
             return
         self._name = name
         self.colors = load_colors(name)
         self._icons.clear()
         app.setPalette(palette(self.colors))
-        app.setStyleSheet(style_sheet(self.colors))
+        self._restyle()
         for owner, (icon, color) in list(self._with_icons.items()):
             if not isValid(owner):  # Qt has deleted it, Python has not yet
                 del self._with_icons[owner]
                 continue
             cast(_HasIcon, owner).setIcon(self.icon(icon, color))
         self.changed.emit()
+
+    def _restyle(self) -> None:
+        """Set the style sheet; it gives every widget the font back that it had when it was first styled."""
+        _application().setStyleSheet(style_sheet(self.colors))
+        for widget, (factor, bold) in list(self._scaled.items()):
+            if isValid(widget):
+                self.scale_font(widget, factor, bold=bold)
 
     def _draw(self, name: str, color: str) -> QIcon:
         source = asset(f"icons/{name}.svg").read_bytes()

@@ -9,7 +9,6 @@ from PySide6.QtGui import QCloseEvent, QDesktopServices, QKeySequence, QShortcut
 from PySide6.QtWidgets import QLabel, QMainWindow, QSplitter, QWidget
 
 from app.chat.chats import ChatsController
-from app.chat.elided import ElidedText
 from app.chat.list_model import ChatListModel
 from app.chat.list_view import SideBar
 from app.chat.notices import Action, MessageNotice, describe
@@ -29,6 +28,7 @@ from app.storage import Conversation, Notice
 from app.storage.opening import Opened
 from app.storage.thread import StorageThread
 from app.theme import application_icon, mark, theme
+from app.widgets.elided import ElidedText
 from app.wizard.memory import is_needed
 from app.worker import EngineWorker
 from engine.errors import EngineError

@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.chat.elided import ElidedText
 from app.chat.list_model import ChatListModel, Index
 from app.i18n import tr
 from app.theme import mark, theme
+from app.widgets.elided import ElidedText
 
 UNDO_MS = 12_000
 SEARCH_DELAY_MS = 150

@@ -7,13 +7,13 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLay
 
 from app.chat.body import MessageBody
 from app.chat.code import CopyButton
-from app.chat.elided import ElidedText
 from app.chat.notice_bar import NoticeBar
 from app.chat.notices import Action, figures_line, notice_for
 from app.chat.prose import PlainArea
 from app.i18n import tr
 from app.storage.rows import MessageRow, MessageState
 from app.theme import mark, theme
+from app.widgets.elided import ElidedText
 from engine.events import PromptProgress
 
 BUBBLE_SHARE = 0.82  # of the column's width, at most

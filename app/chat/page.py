@@ -8,7 +8,6 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from app.chat.composer import Composer, ComposerState
-from app.chat.elided import ElidedText
 from app.chat.model_strip import ModelStrip
 from app.chat.notice_bar import NoticeBar
 from app.chat.notices import Action
@@ -19,6 +18,7 @@ from app.i18n import tr
 from app.storage import ChatStore, Conversation, MessageRow
 from app.storage.thread import StorageThread
 from app.theme import heading, theme
+from app.widgets.elided import ElidedText
 from engine.status import EngineStatus
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.i18n import tr
 from app.panel.bars import Meter, ShareBar
@@ -14,6 +14,7 @@ from app.panel.expert_map import ExpertMap
 from app.panel.figures import ExpertGrid, shares, speed
 from app.panel.memory import GpuMemory, MemoryReading, read_ram
 from app.theme import heading, mark
+from app.widgets.frames import separator
 from engine.events import ExpertHits, GenerationStats
 from engine.status import EngineStatus
 from engine.units import format_bytes
@@ -170,11 +171,8 @@ class LivePanel(QScrollArea):
 
     @staticmethod
     def _add_section(column: QVBoxLayout, title: str, widgets: Sequence[QWidget]) -> None:
-        line = QFrame()
-        mark(line, separator=True)
-        line.setFixedHeight(1)
         column.addSpacing(4)
-        column.addWidget(line)
+        column.addWidget(separator())
         column.addSpacing(2)
         column.addWidget(heading(QLabel(title), 1.05))
         for widget in widgets:

@@ -15,7 +15,8 @@ from app.preferences.page import SettingsPage
 from app.settings import SettingsStore
 from app.theme import mark
 from app.widgets.buttons import push_button
-from app.widgets.labels import ElidedLabel, hint
+from app.widgets.elided import ElidedText
+from app.widgets.labels import hint
 from engine.errors import EngineError
 
 
@@ -36,7 +37,7 @@ class DataPage(SettingsPage):
         self._rows.setHorizontalSpacing(16)
         self._rows.setVerticalSpacing(10)
         self._rows.setColumnStretch(1, 1)
-        self.paths: dict[str, ElidedLabel] = {}
+        self.paths: dict[str, ElidedText] = {}
         self.folder = self._add(card, tr("Data folder"), data_dir(), tr("&Open folder"))
         self._add(card, tr("Conversations"), database_path())
         self._add(card, tr("Settings"), settings_path())
@@ -53,7 +54,7 @@ class DataPage(SettingsPage):
         row = self._rows.rowCount()
         label = hint(name, card)
         label.setWordWrap(False)
-        shown = self.paths[name] = ElidedLabel(str(path), card)
+        shown = self.paths[name] = ElidedText(str(path), card, middle=True)
         shown.setAccessibleName(f"{name}: {path}")
         self._rows.addWidget(label, row, 0)
         self._rows.addWidget(shown, row, 1)

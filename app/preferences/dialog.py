@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
     QHBoxLayout,
     QListWidget,
     QListWidgetItem,
-    QScrollArea,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -24,6 +23,7 @@ from app.preferences.simple_pages import AnswersPage, AppearancePage, PromptPage
 from app.settings import SettingsStore
 from app.theme import mark
 from app.widgets.buttons import push_button
+from app.widgets.frames import scrolling, separator
 from app.widgets.labels import hint
 from app.wizard.knowledge import RealKnowledge
 from app.wizard.offers import Knowledge
@@ -66,7 +66,7 @@ class PreferencesDialog(QDialog):
         for page in self.pages:
             item = QListWidgetItem(page.name, self.list)
             item.setSizeHint(QSize(0, round(self.fontMetrics().height() * 2.1)))
-            self.stack.addWidget(_scrollable(page))
+            self.stack.addWidget(scrolling(page))
             page.trouble.connect(lambda error: show_error(self, error))
         self.list.currentRowChanged.connect(self.stack.setCurrentIndex)
         self.list.setCurrentRow(0)
@@ -88,9 +88,6 @@ class PreferencesDialog(QDialog):
         column.addWidget(self.list)
         widest = max(self.fontMetrics().horizontalAdvance(page.name) for page in self.pages)
         side.setFixedWidth(widest + 72)
-        line = QFrame(self)
-        line.setFixedHeight(1)
-        mark(line, separator=True)
         buttons = QHBoxLayout()
         buttons.setContentsMargins(28, 12, 28, 16)
         buttons.addWidget(hint(tr("Changes apply at once."), self), 1)
@@ -98,7 +95,7 @@ class PreferencesDialog(QDialog):
         right = QVBoxLayout()
         right.setSpacing(0)
         right.addWidget(self.stack, 1)
-        right.addWidget(line)
+        right.addWidget(separator(self))
         right.addLayout(buttons)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -113,13 +110,3 @@ class PreferencesDialog(QDialog):
     def _on_finished(self) -> None:
         for page in self.pages:
             page.close_page()
-
-
-def _scrollable(page: SettingsPage) -> QScrollArea:
-    area = QScrollArea()
-    area.setWidget(page)
-    area.setWidgetResizable(True)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    return area

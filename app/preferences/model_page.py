@@ -16,7 +16,8 @@ from app.preferences.page import SettingsPage
 from app.settings import SettingsStore, load_options, registry
 from app.theme import mark
 from app.widgets.buttons import push_button
-from app.widgets.labels import ElidedLabel, TextLabel, heading, hint
+from app.widgets.elided import ElidedText
+from app.widgets.labels import TextLabel, heading, hint
 from app.wizard import visit
 from app.wizard.dialog import WizardDialog
 from app.wizard.offers import Knowledge
@@ -79,7 +80,7 @@ class ModelPage(SettingsPage):
         card = QFrame(self)
         mark(card, card=True)
         self.model_name = TextLabel(parent=card)
-        self.model_path = ElidedLabel(parent=card)
+        self.model_path = ElidedText(parent=card, middle=True)
         mark(self.model_path, muted=True)
         self.choose = push_button(tr("Choose another &model…"), self._choose, card)
         self.open_folder = push_button(tr("Open &folder"), self._open_folder, card)
@@ -112,7 +113,7 @@ class ModelPage(SettingsPage):
             self.model_name.setText(self._status.model_name)
         else:
             self.model_name.setText(path.name if path else tr("No model has been chosen yet."))
-        self.model_path.set_full_text(str(path) if path else "")
+        self.model_path.setText(str(path) if path else "")
         self.model_path.setVisible(path is not None)
         self.open_folder.setEnabled(path is not None)
         policy = self.settings.get(registry.POLICY)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QWidget
 
-from app.theme import mark
+from app.theme import mark, theme
 
 _SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse
 
@@ -21,25 +20,12 @@ class TextLabel(QLabel):
         self, text: str = "", parent: QWidget | None = None, *, scale: float = 1.0, bold: bool = False
     ) -> None:
         super().__init__(text, parent)
-        self._scale, self._bold = scale, bold
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setWordWrap(True)
         self.setTextInteractionFlags(_SELECTABLE)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._fit_font()
-
-    def event(self, event: QEvent) -> bool:
-        """Follow the program's font."""
-        if event.type() is QEvent.Type.ApplicationFontChange:
-            self._fit_font()
-        return super().event(event)
-
-    def _fit_font(self) -> None:
-        font = QGuiApplication.font()
-        if self._scale != 1.0:
-            font.setPointSizeF(max(1.0, font.pointSizeF()) * self._scale)
-        font.setBold(self._bold)
-        self.setFont(font)
+        if scale != 1.0 or bold:
+            theme().scale_font(self, scale, bold=bold)
 
 
 def title(text: str, parent: QWidget | None = None) -> TextLabel:
@@ -57,38 +43,3 @@ def hint(text: str = "", parent: QWidget | None = None) -> TextLabel:
     label = TextLabel(text, parent)
     mark(label, muted=True)
     return label
-
-
-class ElidedLabel(QLabel):
-    """One line, with the middle left out when it does not fit: paths. The tool tip has all of it."""
-
-    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._full = ""
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.set_full_text(text)
-
-    def full_text(self) -> str:
-        """The whole text, whatever is visible of it."""
-        return self._full
-
-    def set_full_text(self, text: str) -> None:
-        """Show `text`, as much as fits."""
-        self._full = text
-        self.setToolTip(text)
-        self.setAccessibleName(text)
-        self._elide()
-
-    def minimumSizeHint(self) -> QSize:
-        """A few characters; the layout gives what it has."""
-        return QSize(QFontMetrics(self.font()).averageCharWidth() * 12, super().minimumSizeHint().height())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Fit the text to the new width."""
-        super().resizeEvent(event)
-        self._elide()
-
-    def _elide(self) -> None:
-        metrics = QFontMetrics(self.font())
-        self.setText(metrics.elidedText(self._full, Qt.TextElideMode.ElideMiddle, max(40, self.width())))

@@ -6,7 +6,6 @@ from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QCloseEvent, QShowEvent
 from PySide6.QtWidgets import (
     QDialog,
-    QFrame,
     QHBoxLayout,
     QPushButton,
     QScrollArea,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
 from app.dialogs import show_error
 from app.i18n import tr
 from app.theme import mark
+from app.widgets.frames import scrolling, separator
 from app.wizard.controller import WizardController
 from app.wizard.events import Back, Close, Next, Skip
 from app.wizard.flow import can_back, can_next, can_skip
@@ -60,7 +60,8 @@ class WizardDialog(QDialog):
         self._areas: dict[Step, QScrollArea] = {}
         for step, page in self.pages.items():
             page.send.connect(controller.send)
-            self._areas[step] = _scrollable(page)
+            page.content.setContentsMargins(28, 24, 28, 16)
+            self._areas[step] = scrolling(page)
             self.stack.addWidget(self._areas[step])
         self.close_button = QPushButton(tr("Close"), self)
         self.close_button.setAutoDefault(False)
@@ -88,9 +89,6 @@ class WizardDialog(QDialog):
         self._show_state()
 
     def _lay_out(self) -> None:
-        line = QFrame(self)
-        line.setFixedHeight(1)
-        mark(line, separator=True)
         buttons = QHBoxLayout()
         buttons.setContentsMargins(28, 12, 28, 16)
         buttons.setSpacing(10)
@@ -102,7 +100,7 @@ class WizardDialog(QDialog):
         right = QVBoxLayout()
         right.setSpacing(0)
         right.addWidget(self.stack, 1)
-        right.addWidget(line)
+        right.addWidget(separator(self))
         right.addLayout(buttons)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -181,14 +179,3 @@ class WizardDialog(QDialog):
         first = (page, following) if self._step is Step.PLAN else (following, page)
         target = next((widget for widget in first if widget is not None), self.close_button)
         target.setFocus(Qt.FocusReason.OtherFocusReason)
-
-
-def _scrollable(page: Page) -> QScrollArea:
-    page.content.setContentsMargins(28, 24, 28, 16)
-    area = QScrollArea()
-    area.setWidget(page)
-    area.setWidgetResizable(True)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    return area

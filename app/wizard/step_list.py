@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
 from app.i18n import tr
-from app.theme import mark
+from app.theme import mark, theme
 from app.widgets.labels import TextLabel, hint
 from app.wizard.state import Step
 
@@ -55,8 +55,6 @@ class StepList(QFrame):
             state = tr("done") if index < here else (tr("current step") if index == here else tr("to come"))
             label.setText(f"{sign}  {step_name(step)}")
             label.setAccessibleName(f"{step_name(step)}, {state}")
-            font = label.font()
-            font.setBold(index == here)
-            label.setFont(font)
             if bool(label.property("muted")) is not (index > here):
                 mark(label, muted=index > here)
+            theme().scale_font(label, 1.0, bold=index == here)  # last: a new mark takes the font away

@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QVBoxLayout, QWi
 from app.i18n import tr
 from app.theme import mark
 from app.widgets.buttons import push_button
-from app.widgets.labels import ElidedLabel, TextLabel, hint
+from app.widgets.elided import ElidedText
+from app.widgets.labels import TextLabel, hint
 from app.widgets.problem import ProblemBox
 from app.widgets.progress import LabelledProgress
 from app.wizard.catalog import entry_of
@@ -18,6 +19,8 @@ from app.wizard.events import Choose, Force, Retry, Stop
 from app.wizard.flow import can_retry, can_stop
 from app.wizard.pages.page import Page
 from app.wizard.state import Choice, FlowState, Kind, Work
+from engine.starter.recipe import load_recipe
+from engine.units import format_bytes
 
 
 class GetPage(Page):
@@ -37,7 +40,7 @@ class GetPage(Page):
         self.retry = push_button(tr("&Continue"), lambda: self.send.emit(Retry()), card, primary=True)
         where = QHBoxLayout()
         where.addWidget(hint(tr("Stored in"), card))
-        self.folder = ElidedLabel(parent=card)
+        self.folder = ElidedText(parent=card, middle=True)
         where.addWidget(self.folder, 1)
         self.change = push_button(tr("Change &folder…"), self._change_folder, card)
         where.addWidget(self.change)
@@ -95,12 +98,12 @@ class GetPage(Page):
         entry = entry_of(choice)
         folder = choice.folder or self._starter_folder
         self.name.setText(tr(entry.name) if entry else folder.name)
-        if self.folder.full_text() != str(folder):
-            self.folder.set_full_text(str(folder))
+        self.folder.setText(str(folder))
         introductions = {
             Kind.STARTER: tr(
-                "The starter model is fetched once (93 MB) and converted on this computer. "
-                "This takes about a minute."
+                "The starter model is fetched once ({size}) and converted on this computer. "
+                "This takes about a minute.",
+                size=format_bytes(load_recipe().package.bytes),
             ),
             Kind.HUB: tr(
                 "The model is downloaded from the Hugging Face hub. You can close the program at any time: "

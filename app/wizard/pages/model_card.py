@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QRadioButton, QVBoxLayout, QWidget
 
-from app.theme import mark
+from app.theme import mark, theme
 from app.widgets.labels import TextLabel, hint
 
 
@@ -17,9 +17,7 @@ class ModelCard(QFrame):
         super().__init__(parent)
         mark(self, card=True)
         self.radio = QRadioButton(name, self)
-        font = self.radio.font()
-        font.setBold(True)
-        self.radio.setFont(font)
+        theme().scale_font(self.radio, 1.0, bold=True)
         self.radio.setAccessibleDescription(description)
         self.radio.setAutoExclusive(False)  # the page's button group sees to it, across the cards
         self.description = hint(description, self)

@@ -95,7 +95,8 @@ class PlanPage(Page):
         self.problem.show_problem(problem or (state.problem if offer is None else None))
         self.plan.setVisible(isinstance(offer, Offer))
         if isinstance(offer, Offer):
-            card = next(card for card in (*self.cards, self.folder_card) if card.radio.isChecked())
+            cards = (*self.cards, self.folder_card)  # settings edited by hand may name a model without a card
+            card = next((card for card in cards if card.radio.isChecked()), self.folder_card)
             card.take_plan(self.plan)
             self._show_plan(offer, state.force)
 

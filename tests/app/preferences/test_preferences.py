@@ -227,7 +227,7 @@ class TestModelPage:
     def test_shows_the_model_and_its_calibration(self, qtbot: QtBot, dialog: PreferencesDialog) -> None:
         page = dialog.model
         assert page.model_name.text() == make_status().model_name
-        assert page.model_path.full_text() == "/models/starter"
+        assert page.model_path.text() == "/models/starter"
         qtbot.waitUntil(lambda: page.calibration.state.text().startswith("Measured on"))
         assert "2026" in page.calibration.state.text()
         assert "measured 48.8" in page.calibration.details.text()

@@ -11,10 +11,12 @@ from PySide6.QtCore import QObject, QThread, QThreadPool
 from PySide6.QtWidgets import QApplication
 
 from app.errors import UnexpectedError
+from app.theme import theme
 from app.widgets.amount_bar import AmountBar
 from app.widgets.background import Background
 from app.widgets.curve_plot import CurvePlot
-from app.widgets.labels import ElidedLabel, TextLabel
+from app.widgets.elided import ElidedText
+from app.widgets.labels import TextLabel
 from app.widgets.progress import LabelledProgress
 from engine.errors import EngineError, HardwareError
 from engine.progress import Progress
@@ -46,27 +48,25 @@ def test_progress_without_a_total_moves_to_and_fro(qtbot: QtBot) -> None:
 
 def test_a_long_path_keeps_its_ends_and_its_whole_self_in_the_tool_tip(qtbot: QtBot) -> None:
     path = "/a/rather/long/folder/name" * 8 + "/model"
-    label = ElidedLabel(path)
+    label = ElidedText(path, middle=True)
     qtbot.addWidget(label)
     label.resize(200, 20)
-    assert len(label.text()) < len(path)
-    assert label.text().endswith("model")
-    assert label.toolTip() == label.full_text() == label.accessibleName() == path
+    assert len(label.shown_text()) < len(path)
+    assert label.shown_text().startswith("/a/")
+    assert label.shown_text().endswith("model")
+    assert label.toolTip() == label.text() == path
 
 
 def test_labels_follow_the_programs_font(qtbot: QtBot) -> None:
     label = TextLabel("x", scale=2.0)
     qtbot.addWidget(label)
-    before = QApplication.font()
-    bigger = QApplication.font()
-    bigger.setPointSizeF(before.pointSizeF() + 5)
     try:
-        QApplication.setFont(bigger)
-        size = pytest.approx(2 * bigger.pointSizeF())
-        qtbot.waitUntil(lambda: label.font().pointSizeF() == size)
+        theme().apply("light", 20)
+        assert label.font().pointSizeF() == pytest.approx(40)
     finally:
-        QApplication.setFont(before)
+        theme().apply("light")
         QApplication.processEvents()
+    assert label.font().pointSizeF() == pytest.approx(2 * QApplication.font().pointSizeF())
 
 
 @pytest.mark.parametrize("amounts", [(), (1.0,), (5.0, 5.0, 5.0)])
@@ -146,3 +146,16 @@ class TestBackground:
         gate.set()
         QThreadPool.globalInstance().waitForDone(5000)
         qtbot.wait(20)
+
+
+def test_a_font_that_was_scaled_later_survives_another_theme(qtbot: QtBot) -> None:
+    label = TextLabel("x")
+    qtbot.addWidget(label)
+    theme().apply("light")
+    label.show()  # styled for the first time
+    theme().scale_font(label, 2.0)
+    try:
+        theme().apply("dark")
+        assert label.font().pointSizeF() == pytest.approx(2 * QApplication.font().pointSizeF())
+    finally:
+        theme().apply("light")

@@ -1,4 +1,4 @@
-"""One line of text that loses its end when there is no room, with the whole text as its tool tip."""
+"""One line of text that is cut where there is no room, with the whole text as its tool tip."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 
 class ElidedText(QLabel):
-    """Like a QLabel with plain text; its width is what the layout gives."""
+    """Like a QLabel with plain text; its width is what the layout gives.
 
-    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+    `middle`: what does not fit is left out in the middle instead of at the end, as paths are read.
+    """
+
+    def __init__(self, text: str = "", parent: QWidget | None = None, *, middle: bool = False) -> None:
         super().__init__(parent)
+        self._mode = Qt.TextElideMode.ElideMiddle if middle else Qt.TextElideMode.ElideRight
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.setText(text)
 
     def setText(self, text: str) -> None:
         """Show another text."""
-        line = " ".join(text.split())
+        line = " ".join(text.splitlines())
         super().setText(line)
         self.setToolTip(line)
 
@@ -26,12 +30,20 @@ class ElidedText(QLabel):
         """Room for a few characters."""
         return QSize(self.fontMetrics().averageCharWidth() * 8, super().minimumSizeHint().height())
 
+    def shown_text(self) -> str:
+        """As much of the text as fits the present width."""
+        return self.fontMetrics().elidedText(self.text(), self._mode, self.contentsRect().width())
+
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint as much as fits."""
         painter = QPainter(self)
-        area = self.contentsRect()
-        shown = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, area.width())
         flags = int(self.alignment() | Qt.TextFlag.TextSingleLine)
         self.style().drawItemText(
-            painter, area, flags, self.palette(), self.isEnabled(), shown, self.foregroundRole()
+            painter,
+            self.contentsRect(),
+            flags,
+            self.palette(),
+            self.isEnabled(),
+            self.shown_text(),
+            self.foregroundRole(),
         )
