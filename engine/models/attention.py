@@ -61,7 +61,7 @@ class Attention:
         if tokens == 1:
             # The query heads of a group become query rows of their key head: nothing is masked or copied.
             query = queries.view(1, kv_heads, heads // kv_heads, head_dim)
-            return functional.scaled_dot_product_attention(query, keys, values).view(1, heads * head_dim)
+            return functional.scaled_dot_product_attention(query, keys, values).reshape(1, -1)
         query = queries.transpose(0, 1)[None]  # [1, heads, tokens, head_dim]
         mixed = functional.scaled_dot_product_attention(
             query, keys, values, attn_mask=mask, is_causal=mask is None, enable_gqa=kv_heads != heads
