@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from app.engine_factory import LoadedEngine
+from app.i18n import tr
+from engine.errors import CheckpointError
 from engine.options import LoadOptions
 from engine.progress import CancelToken, ProgressCallback
 
@@ -22,9 +24,17 @@ class RealEngine:
         self, path: Path, options: LoadOptions, progress: ProgressCallback, cancel: CancelToken
     ) -> LoadedEngine:
         """Load a model with the calibration that was saved for it on this machine."""
+        from engine import starter
         from engine.runtime import Engine
 
-        return Engine.load(path, options, progress=progress, cancel=cancel)
+        try:
+            return Engine.load(path, options, progress=progress, cancel=cancel)
+        except CheckpointError as error:
+            if path != starter.starter_dir():
+                raise
+            # There is nowhere to download or copy it from: it was made here, and is made anew when chosen.
+            action = tr("Choose the starter model once more: it is then made anew.")
+            raise CheckpointError(error.what, why=error.why, action=action) from error
 
     def calibrate(
         self,

@@ -54,7 +54,7 @@ def data_dir() -> Path:
     """Where models, profiles, chats and settings lie; `FIDDLER_DATA_DIR` overrides the system's choice."""
     chosen = os.environ.get(DATA_DIR_VARIABLE)
     if chosen:
-        return Path(chosen).expanduser().absolute()
+        return Path(os.path.expanduser(chosen)).absolute()
     return Path(platformdirs.user_data_dir(APP_NAME, appauthor=False))
 
 

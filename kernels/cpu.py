@@ -96,7 +96,12 @@ class CpuPool:
         self.threads = threads if threads is not None else usable_cores()
         self.isa = check_available(isa) if isa is not None else default_isa()
         self._process = os.getpid()
-        self._native = native.load().Pool(self.threads, self.isa.value)
+        try:
+            self._native = native.load().Pool(self.threads, self.isa.value)
+        except RuntimeError as error:  # what std::thread throws; those that did start have ended
+            raise PoolError(
+                f"The system does not give {self.threads} threads.", "Choose fewer CPU threads."
+            ) from error
         self._close = weakref.finalize(self, self._native.close)
 
     def submit_experts(self, x: Tensor, jobs: Sequence[ExpertJob], shape: ExpertShape, out: Tensor) -> Ticket:

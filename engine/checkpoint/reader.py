@@ -28,7 +28,7 @@ def read_json(file: Path) -> dict[str, object]:
     except FileNotFoundError:
         raise CheckpointError(
             f"The model's {file.name} is missing.",
-            why=f"It is not in the folder {file.parent}.",
+            why=f"It is not in the folder {file.parent}{_instead(file.parent)}.",
             action="Choose the folder that holds the model's config.json and its .safetensors files.",
         ) from None
     except OSError as error:
@@ -189,6 +189,12 @@ def _read_headers(folder: Path) -> dict[str, TensorInfo]:
 def _is_file_name(value: object) -> bool:
     """Whether `value` is a plain file name: an index must not lead out of its folder."""
     return isinstance(value, str) and value not in ("", ".", "..") and not set(value) & set("/\\:")
+
+
+def _instead(folder: Path) -> str:
+    """A hint for a folder of another program's model, such as llama.cpp's; else ""."""
+    gguf = next(folder.glob("*.gguf"), None)
+    return "" if gguf is None else f"; {gguf.name} there is a GGUF file, which this version does not run"
 
 
 def _what_else(folder: Path) -> str:

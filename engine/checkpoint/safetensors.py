@@ -57,7 +57,9 @@ def read_header(file: Path) -> dict[str, TensorInfo]:
     try:
         with open(file, "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
-            length = int.from_bytes(stream.read(8), "little")
+            first = stream.read(8)
+            length = int.from_bytes(first, "little")
+            _check_kind(file, first)
             if size < 8 or length > min(_MAX_HEADER, size - 8):
                 raise _damaged(file, f"it is {size:,} bytes long, too short for its own header")
             raw = stream.read(length)
@@ -88,6 +90,25 @@ def read_header(file: Path) -> dict[str, TensorInfo]:
     if end < size:
         raise _damaged(file, f"{size - end:,} bytes at its end belong to no tensor")
     return tensors
+
+
+def _check_kind(file: Path, first: bytes) -> None:
+    """Refuse what is often found under a safetensors file's name; `first` are the file's first 8 bytes.
+
+    As a header's length both would be absurd, so no real safetensors file is refused.
+    """
+    if first.startswith(b"GGUF"):
+        raise CheckpointError(
+            f"{file.name} is a GGUF file under another name.",
+            why=f"The file in {file.parent} begins with GGUF's mark; this version does not run GGUF files.",
+            action="Choose a folder with a Mixtral model in safetensors format.",
+        )
+    if first == b"version ":  # of git-lfs
+        raise CheckpointError(
+            f"The model file {file.name} was not downloaded.",
+            why=f"In {file.parent} there is only a pointer to it, as git makes without git-lfs.",
+            action="Run “git lfs pull” in that folder, or download the file itself.",
+        )
 
 
 def _entry(file: Path, name: str, entry: object, start: int) -> TensorInfo:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from engine import starter
 from engine.cli.console import Console
-from engine.options import DEVICES, POLICIES, LoadOptions
+from engine.options import DEVICES, POLICIES, LoadOptions, OptionError
 from engine.progress import CancelToken
 from engine.units import GIB, format_bytes
 
 STARTER = "starter"
+_MAX_GIB = 1e6  # more than any computer has
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -39,12 +41,12 @@ def load_options(arguments: argparse.Namespace) -> LoadOptions:
     """The options that the arguments mean. Raises EngineError for values that make no sense."""
     return LoadOptions(
         policy=arguments.policy,
-        vram_budget=_bytes(arguments.vram_budget),
+        vram_budget=_bytes("--vram-budget", arguments.vram_budget),
         context_length=arguments.context,
         threads=arguments.threads,
         device=arguments.device,
         force=arguments.force,
-        ram_reserve=_bytes(arguments.ram_reserve),
+        ram_reserve=_bytes("--ram-reserve", arguments.ram_reserve),
     )
 
 
@@ -54,7 +56,7 @@ def model_folder(arguments: argparse.Namespace, console: Console, cancel: Cancel
     Raises EngineError if that fails, Cancelled if it is interrupted.
     """
     if arguments.model != STARTER:
-        return Path(arguments.model).expanduser()
+        return given_folder(arguments.model)
     if not starter.is_ready():
         needed = format_bytes(starter.needed_disk())
         console.note(f"The starter model is made first; this takes {needed} on the disk.")
@@ -62,5 +64,14 @@ def model_folder(arguments: argparse.Namespace, console: Console, cancel: Cancel
     return folder
 
 
-def _bytes(gib: float | None) -> int | None:
-    return None if gib is None else int(gib * GIB)
+def given_folder(text: str) -> Path:
+    """The folder that the user named; whole, so that a message about it says where it was looked for."""
+    return Path(os.path.expanduser(text)).absolute()  # Path.expanduser() fails where there is no such user
+
+
+def _bytes(name: str, gib: float | None) -> int | None:
+    if gib is None:
+        return None
+    if not 0 <= gib <= _MAX_GIB:  # false for nan too
+        raise OptionError(f"{name} cannot be {gib:g}.", action=f"Choose a value from 0 to {_MAX_GIB:g} GiB.")
+    return int(gib * GIB)

@@ -7,13 +7,19 @@ import json as json_format
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from engine.errors import EngineError
+from engine.errors import EngineError, FileError
 from engine.progress import Progress
 from engine.units import format_bytes
 
 _REDRAW = 0.1  # seconds between two states of the progress line
+
+
+class OutputError(FileError):
+    """Stdout does not take the result."""
 
 
 class Console:
@@ -33,8 +39,9 @@ class Console:
     def write(self, text: str) -> None:
         """A part of the result, at once."""
         self._clear_line()
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        with _explained():
+            sys.stdout.write(text)
+            sys.stdout.flush()
 
     def result(self, data: dict[str, Any], lines: tuple[str, ...] = ()) -> None:
         """The whole result: `data` with --json, else `lines`."""
@@ -82,7 +89,8 @@ class Console:
     def flush(self) -> None:
         """Bring everything out; the progress line goes away."""
         self._clear_line()
-        sys.stdout.flush()
+        with _explained():
+            sys.stdout.flush()
 
     def abandon_output(self) -> None:
         """Nobody reads stdout any more: let the interpreter's last flush go nowhere."""
@@ -95,6 +103,21 @@ class Console:
             sys.stderr.write("\r" + " " * len(self._line) + "\r")
             sys.stderr.flush()
             self._line = ""
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """What the system says about stdout, in the user's words; a reader that went away is another matter."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            "The result could not be written.",
+            why=f"The system reported: {error.strerror or error}.",
+            action="Check where the output goes: the disk may be full.",
+        ) from error
 
 
 def progress_text(progress: Progress) -> str:

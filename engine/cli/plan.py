@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from engine import known_models, starter
@@ -67,4 +66,4 @@ def _model(name: str) -> tuple[ModelInfo, Requirements | None]:
     if name.lower() == MIXTRAL:
         info = known_models.mixtral_8x7b()
         return info, download_requirements(detect_disk(models_dir()), info.name, info.total_bytes)
-    return inspect_model(Path(name).expanduser()), None
+    return inspect_model(shared.given_folder(name)), None

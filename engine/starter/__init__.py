@@ -5,9 +5,11 @@ Importing this is torch-free; `ensure` imports what it needs.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from engine.checkpoint.inspect import inspect_model
+from engine.checkpoint.reader import CONFIG_FILE, read_json
+from engine.errors import CheckpointError
 from engine.hardware.memory import detect_disk
 from engine.paths import models_dir
 from engine.progress import CancelToken, ProgressCallback, ignore_progress
@@ -16,6 +18,7 @@ from engine.starter.recipe import load_recipe
 from engine.starter.source import find_source, gguf_file
 
 REVISION_KEY = "fiddler_starter_revision"  # in config.json: the recipe's revision that made the folder
+_OTHER_FILES = ("tokenizer.json", "tokenizer_config.json", "generation_config.json")
 
 
 def starter_dir() -> Path:
@@ -24,15 +27,21 @@ def starter_dir() -> Path:
 
 
 def is_ready(folder: Path | None = None) -> bool:
-    """Whether the starter model is there (in `folder`, or in its usual place) and of the current recipe.
+    """Whether the starter model is there (in `folder`, or its usual place), of the current recipe and whole.
 
-    Folders appear complete or not at all, so looking at config.json suffices.
+    Folders appear complete or not at all, but a file can be lost or cut short later. That is found here, by
+    headers and sizes, so that whoever asks for the model gets it made anew.
     """
+    path = folder or starter_dir()
     try:
-        config = json.loads(((folder or starter_dir()) / "config.json").read_text("utf-8"))
-    except (OSError, ValueError):
+        if read_json(path / CONFIG_FILE).get(REVISION_KEY) != load_recipe().revision:
+            return False
+        inspect_model(path)
+        for name in _OTHER_FILES:
+            read_json(path / name)
+    except CheckpointError:
         return False
-    return isinstance(config, dict) and config.get(REVISION_KEY) == load_recipe().revision
+    return (path / "chat_template.jinja").is_file()
 
 
 def needed_disk() -> int:
@@ -51,7 +60,7 @@ def requirements() -> Requirements:
 def ensure(
     progress: ProgressCallback = ignore_progress, cancel: CancelToken | None = None, *, force: bool = False
 ) -> Path:
-    """Make the starter model unless it is there; its folder.
+    """Make the starter model unless it is there and whole; its folder.
 
     Finds or downloads its source, checks it, and converts it, which takes about ten seconds. A folder that is
     only half made never stays. Raises `ShortageError` if the disk is too full (not with `force`),

@@ -30,7 +30,7 @@ def find_source(recipe: Recipe) -> Path | None:
     """The wheel or GGUF file already on this disk, or None. Its content is not checked yet."""
     named = os.environ.get(WHEEL_VARIABLE)
     if named:
-        wheel = Path(named).expanduser()
+        wheel = Path(os.path.expanduser(named))
         if not wheel.is_file():
             raise DownloadError(
                 "The starter model's source is missing.",

@@ -203,3 +203,10 @@ def test_a_file_that_shrinks_while_it_is_read(copy):
         file.write_bytes(file.read_bytes()[:-2])
         with pytest.raises(CheckpointError, match="changed while it was being read"):
             checkpoint.read_into(info, memoryview(bytearray(info.nbytes)))
+
+
+def test_a_folder_of_a_gguf_model_is_recognised(tmp_path):
+    (tmp_path / "mixtral.Q4_K_M.gguf").write_bytes(b"GGUF")
+    error = refusal(tmp_path)
+    assert "config.json is missing" in error.what
+    assert "mixtral.Q4_K_M.gguf there is a GGUF file" in error.why

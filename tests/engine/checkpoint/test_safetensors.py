@@ -127,3 +127,19 @@ def test_offsets_count_from_the_end_of_the_header(tmp_path):
     info = read_header(file)["a"]
     assert file.read_bytes()[info.offset : info.offset + info.nbytes] == bytes(range(8))
     assert info.nbytes == 2 * math.prod(info.shape)
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"GGUF\x03\0\0\0" + b"\0" * 90, "a GGUF file under another name"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "was not downloaded"),
+    ],
+)
+def test_other_files_under_the_name_are_recognised(tmp_path, content, what):
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(content)
+    with pytest.raises(CheckpointError) as raised:
+        read_header(file)
+    assert what in raised.value.what
+    assert raised.value.action

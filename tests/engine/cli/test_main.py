@@ -15,6 +15,7 @@ from engine.options import LoadOptions
 from engine.params import GenerationParams, Message, SamplingParams
 from engine.progress import Progress
 from engine.runtime import Engine
+from kernels import native
 from tests.engine.generation.tokenizer_folders import byte_level_folder
 
 PROMPT = "What is the capital of France?"
@@ -216,3 +217,41 @@ def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--version"])
     assert caught.value.code == 0
     assert capsys.readouterr().out.startswith("fiddler 0.")
+
+
+@pytest.mark.parametrize("option", ["--vram-budget", "--ram-reserve"])
+@pytest.mark.parametrize("value", ["nan", "inf", "1e300", "-1"])
+def test_impossible_amounts_of_memory_are_refused(
+    folder: str, option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        generate(folder, f"{option}={value}")
+    assert ended.value.code == 2
+    assert f"{option} cannot be" in capsys.readouterr().err
+
+
+def test_a_home_folder_of_nobody_is_told_as_a_missing_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("plan", "calibrate"):
+        assert main([command, "--model", "~nobody-of-this-name/model"]) == 1
+        assert "There is no folder" in capsys.readouterr().err
+
+
+def test_text_that_is_not_unicode_is_answered(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Arguments and input that are not valid UTF-8 arrive with halves of characters."""
+    arguments = ["generate", "--model", folder, "--device", "cpu", "--greedy", "--max-tokens", "2"]
+    answers = []
+    for prompt in ("a\udcff\udcfe", "a\ufffd\ufffd"):
+        assert main([*arguments, "--prompt", prompt]) == 0
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1]
+
+
+def test_more_threads_than_the_system_gives_is_told(
+    folder: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_threads(*_: object) -> None:
+        raise RuntimeError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(native.load(), "Pool", no_threads)
+    assert generate(folder, "--threads", "9999") == 1
+    assert "does not give 9999 threads" in capsys.readouterr().err

@@ -72,6 +72,24 @@ def test_a_closed_pipe_ends_the_command_quietly(tmp_path: Path, endless: Path) -
     assert "Exception ignored" not in err
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file here is always full")
+def test_a_full_disk_below_stdout_is_told(tmp_path: Path, endless: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        process = subprocess.run(
+            [sys.executable, "-m", "engine", "plan", "--model", str(endless)],
+            cwd=ROOT,
+            env={**os.environ, "FIDDLER_DATA_DIR": str(tmp_path)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+    assert process.returncode == 1
+    assert "The result could not be written." in process.stderr
+    assert "Traceback" not in process.stderr
+    assert "Exception ignored" not in process.stderr
+
+
 @pytest.mark.starter
 def test_the_starter_names_the_capital_of_france(tmp_path: Path, starter_dir: Path) -> None:
     (tmp_path / "models").mkdir()

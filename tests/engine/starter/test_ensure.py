@@ -65,6 +65,22 @@ def test_a_model_of_another_revision_is_made_again() -> None:
     assert json.loads((folder / "config.json").read_text())["model_type"] == "mixtral"
 
 
+@pytest.mark.parametrize("name", ["*.safetensors", "tokenizer.json", "config.json"])
+@pytest.mark.parametrize("damage", ["lost", "cut short"])
+def test_a_damaged_model_is_made_again(name: str, damage: str) -> None:
+    file = min(starter.ensure().glob(name))
+    whole = file.read_bytes()
+    if damage == "lost":
+        file.unlink()
+    else:
+        file.write_bytes(whole[: len(whole) // 2])
+    assert not starter.is_ready()
+    assert starter.needed_disk() > 0
+    starter.ensure()
+    assert starter.is_ready()
+    assert file.read_bytes() == whole
+
+
 def test_a_full_disk_is_noticed_before_anything_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     free(monkeypatch, 100 << 20)
     need = starter.requirements().need(Resource.DISK)
