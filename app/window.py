@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QUrl, Signal, Slot
+from PySide6.QtCore import Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDesktopServices, QKeySequence, QShortcut
 from PySide6.QtWidgets import QLabel, QMainWindow, QSplitter, QWidget
 
@@ -29,6 +30,7 @@ from app.storage.opening import Opened
 from app.storage.thread import StorageThread
 from app.theme import application_icon, mark, theme
 from app.widgets.elided import ElidedText
+from app.window_place import restore_place, save_place
 from app.wizard.memory import is_needed
 from app.worker import EngineWorker
 from engine.errors import EngineError
@@ -36,7 +38,7 @@ from engine.events import GenerationStats
 from engine.status import EngineStatus
 from engine.version import version
 
-_SIZE = QSize(1280, 820)  # at the first start, if the screen has room for it
+log = logging.getLogger(__name__)
 
 
 class MainWindow(QMainWindow):
@@ -84,7 +86,7 @@ class MainWindow(QMainWindow):
         self.menus = Menus(self)
         self._add_menus()
         self._connect()
-        self._restore_geometry()
+        restore_place(self, self.splitter, settings)
         self._show_title(None)
         self._show_status(None)
 
@@ -112,7 +114,10 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what runs, save what is there, and close."""
         self.session.end_now()
-        self._save_geometry()
+        try:
+            save_place(self, self.splitter, self._settings)
+        except EngineError as error:
+            log.warning("the window's place was not saved: %s", error)
         self._worker.shutdown()
         self._storage.close()
         super().closeEvent(event)
@@ -301,22 +306,3 @@ class MainWindow(QMainWindow):
             self._settings.update({option.key: value})
         except EngineError as error:
             self.show_error(error)
-
-    def _save_geometry(self) -> None:
-        def encode(data: QByteArray) -> str:
-            return bytes(data.toBase64().data()).decode("ascii")
-
-        self._set(registry.WINDOW_GEOMETRY, encode(self.saveGeometry()))
-        self._set(registry.WINDOW_STATE, encode(self.splitter.saveState()))
-
-    def _restore_geometry(self) -> None:
-        def decode(text: str) -> QByteArray:
-            return QByteArray.fromBase64(text.encode("ascii"))
-
-        geometry = self._settings.get(registry.WINDOW_GEOMETRY)
-        if not geometry or not self.restoreGeometry(decode(geometry)):
-            self.resize(_SIZE.boundedTo(self.screen().availableSize() * 0.9))
-        if not self.splitter.restoreState(decode(self._settings.get(registry.WINDOW_STATE))):
-            width = self.width()
-            panel, sidebar = min(320, width // 4), min(270, width // 5)
-            self.splitter.setSizes([sidebar, width - sidebar - panel, panel])

@@ -114,7 +114,7 @@ class LivePanel(QScrollArea):
         self.ram.show_amount(*_amount(ram))
         status = self._status
         if status is None or not status.has_gpu:
-            self.vram.show_amount(tr("No GPU in use"), [])
+            self.vram.show_amount(tr("No graphics card in use"), [])
             return
         vram = self._gpu.read(status.vram_used)
         if vram is None:

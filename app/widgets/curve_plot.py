@@ -20,7 +20,7 @@ _MARGIN = 6
 class CurvePlot(QWidget):
     """Curves over 1, 2, 4, … tokens (each doubling the same distance), times from zero up.
 
-    `curves` maps a name to its points; the colours are those of the places, the processor's first.
+    `curves` maps a name to its points; the colours are those of the places, the CPU's first.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:

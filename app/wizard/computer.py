@@ -86,10 +86,10 @@ def _graphics(hardware: Hardware) -> Row:
     gpu = hardware.gpu
     if gpu is None:
         missing = hardware.gpu_state in (GpuState.NO_DRIVER, GpuState.NO_GPU)
-        value = tr("No NVIDIA GPU found") if missing else tr("Not usable")
+        value = tr("No NVIDIA graphics card found") if missing else tr("Not usable")
         if hardware.gpus:
             value = tr("{name} (not used)", name=hardware.gpus[0].name)
-        meaning = hardware.gpu_message or tr("Everything runs on the processor.")
+        meaning = hardware.gpu_message or tr("Everything runs on the CPU.")
         return Row(tr("Graphics card"), value, meaning, good=missing)
     free, total = format_bytes(gpu.vram_free), format_bytes(gpu.vram_total)
     parts = [tr("{free} of {total} graphics memory free", free=free, total=total)]

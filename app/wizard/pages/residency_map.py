@@ -35,7 +35,7 @@ class ResidencyMap(QWidget):
         if self._has_gpu:
             where = tr("{count} of {total} on the graphics card", count=count, total=layers * experts)
         else:
-            where = tr("all on the processor")
+            where = tr("all on the CPU")
         self.setAccessibleName(tr("Expert map: {text}, {where}", text=text, where=where))
         self.updateGeometry()
         self.update()
@@ -68,7 +68,7 @@ class ResidencyMap(QWidget):
         axis = QRectF(0, bottom, cell * layers - gap, line)
         painter.drawText(axis, Qt.AlignmentFlag.AlignLeft, tr("layer 1"))
         painter.drawText(axis, Qt.AlignmentFlag.AlignRight, tr("layer {number}", number=layers))
-        places = [(colors.cpu, tr("processor"))]
+        places = [(colors.cpu, tr("CPU"))]
         if self._has_gpu:
             places.insert(0, (colors.gpu, tr("graphics card")))
         left = 0.0
@@ -95,7 +95,7 @@ class ResidencyMap(QWidget):
         layer, expert = int(position.x() / cell), int(position.y() / cell)
         if layer >= self._layers or expert >= self._experts:
             return ""
-        place = tr("on the graphics card") if self._resident[layer, expert] else tr("on the processor")
+        place = tr("on the graphics card") if self._resident[layer, expert] else tr("on the CPU")
         return tr("Layer {layer}, expert {expert}: {place}", layer=layer + 1, expert=expert + 1, place=place)
 
     def _cell(self, width: int) -> float:

@@ -123,14 +123,16 @@ class ResultPage(Page):
         if status.has_gpu:
             text = tr(
                 "{count} of {total} experts are in the memory of the graphics card ({name}); the others run "
-                "on the processor, or are copied when that is faster.",
+                "on the CPU, or are copied when that is faster.",
                 count=status.resident_experts,
                 total=total,
                 name=status.device,
             )
         else:
             text = tr(
-                "No GPU: all {total} experts run on the processor ({name}).", total=total, name=status.device
+                "No graphics card is used: all {total} experts run on the CPU ({name}).",
+                total=total,
+                name=status.device,
             )
         self.placement.setText(text)
         self.vram.setVisible(status.has_gpu)

@@ -57,7 +57,7 @@ def test_the_panel_shows_the_engines_figures(panel: LivePanel) -> None:
     assert int(panel.map.grid.uses.sum()) == total
     assert panel.context.text == "32 of 512 tokens"
     assert panel.ram.text == "6.0 GiB of 16.0 GiB"
-    assert panel.vram.text == "No GPU in use"
+    assert panel.vram.text == "No graphics card in use"
 
 
 def test_a_hidden_panel_does_nothing_and_catches_up_when_shown(

@@ -25,7 +25,7 @@ def test_a_laptop_without_a_gpu() -> None:
     assert row(LAPTOP, "Instructions").value == "AVX2"
     assert row(LAPTOP, "Memory") == Row("Memory", "16.0 GiB", "11.0 GiB available now. Read at 21.0 GB/s.")
     card = row(LAPTOP, "Graphics card")
-    assert card.value == "No NVIDIA GPU found"
+    assert card.value == "No NVIDIA graphics card found"
     assert "All work runs on the CPU" in card.meaning
     assert card.good  # nothing is wrong with it
     assert row(LAPTOP, "Disk").value == "212.0 GiB free"

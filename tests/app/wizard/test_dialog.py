@@ -448,9 +448,13 @@ class TestResult:
         choose_starter(wizard)
         wizard.click(wizard.dialog.next)
         wizard.wait(lambda: wizard.state.loaded)
-        assert result(wizard).placement.text().startswith("No GPU: all 48 experts run on the processor")
+        assert (
+            result(wizard)
+            .placement.text()
+            .startswith("No graphics card is used: all 48 experts run on the CPU")
+        )
         assert not result(wizard).vram.isVisible()
-        assert "all on the processor" in result(wizard).map.accessibleName()
+        assert "all on the CPU" in result(wizard).map.accessibleName()
 
     def test_with_a_gpu_the_map_and_its_memory(
         self, open_wizard: Open, knowledge: ScriptedKnowledge, factory: ScriptedFactory
