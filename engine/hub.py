@@ -6,13 +6,13 @@ client (1.18 and later) throws a partial file away when a download fails.
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.budget import download_requirements
+from engine.checkpoint.reader import CONFIG_FILE, read_json
 from engine.download import Patience, RemoteFile, download_file
 from engine.download_record import DownloadRecord
 from engine.errors import CheckpointError, DownloadError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoSibling
 
 ENDPOINT_VARIABLE = "HF_ENDPOINT"
-_CONFIG = "config.json"
 
 
 @dataclass(frozen=True)
@@ -88,8 +87,8 @@ def download_model(
         if not record.has(file):
             download_file(file, folder, headers=headers, report=report, cancel=cancel, patience=patience)
             record.add(file)
-        if file.name == _CONFIG:
-            _check_config(folder / file.name)
+        if file.name == CONFIG_FILE:
+            MixtralConfig.from_dict(read_json(folder / file.name))  # before the weights are fetched
         done += file.size
     return folder
 
@@ -140,7 +139,7 @@ def list_model(
             why="It has no weights in the safetensors format.",
             action="Choose a repository that has them.",
         )
-    files.sort(key=lambda file: (file.name != _CONFIG, file.name.endswith(".safetensors"), file.name))
+    files.sort(key=lambda file: (file.name != CONFIG_FILE, file.name.endswith(".safetensors"), file.name))
     return HubModel(repo_id, commit, tuple(files), token)
 
 
@@ -172,19 +171,6 @@ def _remote_file(sibling: RepoSibling, url: str) -> RemoteFile:
             action="Try again later, or use another endpoint.",
         )
     return RemoteFile(sibling.rfilename, url, sibling.size, Digest("git-sha1", sibling.blob_id))
-
-
-def _check_config(path: Path) -> None:
-    """Refuse another kind of model before its weights are fetched."""
-    try:
-        raw = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise CheckpointError(
-            "The model's config.json cannot be read.",
-            why=f"{error}.",
-            action="Choose another repository.",
-        ) from error
-    MixtralConfig.from_dict(raw)
 
 
 def _no_access(repo_id: str, endpoint: str, *, signed_in: bool) -> DownloadError:

@@ -19,6 +19,7 @@ from engine.errors import CheckpointError, EngineError, GenerationError, Hardwar
 from engine.events import Event
 from engine.generation.defaults import default_params, eos_ids
 from engine.generation.loop import Request, generate
+from engine.generation.tokenizer import Tokenizer
 from engine.hardware import Hardware, detect
 from engine.models.loader import LoadedModel, load_model
 from engine.options import LoadOptions
@@ -30,7 +31,6 @@ from engine.profile_store import ProfileState, find_profile
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from engine.session import Session
 from engine.status import EngineStatus
-from engine.tokenizer import Tokenizer
 from kernels.errors import KernelsError
 
 # A cancel waits for at most one chunk, half a second for the starter model on two cores. On a GPU the longest

@@ -20,6 +20,7 @@ from engine.calibration.probes import TOKEN_COUNTS, DecodeProbes
 from engine.calibration.timing import Timing
 from engine.checkpoint.inspect import ModelInfo
 from engine.errors import CalibrationError
+from engine.generation.tokenizer import Tokenizer
 from engine.hardware.facts import Hardware
 from engine.latency import Curve, LatencyModel, decode_step_seconds
 from engine.models.loader import LoadedModel
@@ -28,7 +29,6 @@ from engine.paths import asset, profiles_dir
 from engine.profile import Probe, ProbeKind, Profile
 from engine.profile_store import file_name, model_parts, save_profile
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
-from engine.tokenizer import Tokenizer
 
 ProbeCallback = Callable[[Probe], None]
 

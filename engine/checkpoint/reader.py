@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from engine.checkpoint.safetensors import TensorInfo, read_header
 from engine.errors import CheckpointError
@@ -17,7 +18,7 @@ SINGLE_FILE = "model.safetensors"
 CONFIG_FILE = "config.json"
 
 
-def read_json(file: Path) -> dict[str, object]:
+def read_json(file: Path) -> dict[str, Any]:
     """A JSON object from `file`.
 
     Raises:
@@ -50,6 +51,11 @@ def read_json(file: Path) -> dict[str, object]:
             action="Download that file again.",
         )
     return value
+
+
+def read_optional_json(file: Path) -> dict[str, Any]:
+    """As `read_json`, of a file that a model may lack: then nothing is in it."""
+    return read_json(file) if file.exists() else {}
 
 
 class Checkpoint:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
+from engine.checkpoint.reader import read_optional_json
 from engine.errors import CheckpointError, GenerationError
 from engine.params import GenerationParams, SamplingParams
 
@@ -22,7 +21,7 @@ def default_params(folder: Path, *, is_starter: bool) -> GenerationParams:
     """
     if is_starter:
         return GREEDY
-    config = _read(folder / "generation_config.json")
+    config = read_optional_json(folder / "generation_config.json")
     if config.get("do_sample") is False:
         return GenerationParams(SamplingParams(temperature=0))
     given = {name: config[name] for name in _SAMPLING_NAMES if config.get(name) is not None}
@@ -42,20 +41,8 @@ def eos_ids(folder: Path) -> frozenset[int]:
     Raises CheckpointError for a file that cannot be read.
     """
     for name in ("generation_config.json", "config.json"):
-        found = _read(folder / name).get("eos_token_id")
+        found = read_optional_json(folder / name).get("eos_token_id")
         ids = found if isinstance(found, list) else [found]
         if found is not None and all(isinstance(token, int) for token in ids):
             return frozenset(ids)
     return frozenset()
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise CheckpointError(
-            f"The model's {path.name} cannot be read.", why=str(error), action="Get the model's files again."
-        ) from error
-    return content if isinstance(content, dict) else {}

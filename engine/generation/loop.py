@@ -18,9 +18,9 @@ from engine.events import (
 from engine.generation.meter import Meter
 from engine.generation.sampling import Sampler
 from engine.generation.stopping import LoopDetector, StopStrings
+from engine.generation.tokenizer import TokenStream
 from engine.params import GenerationParams
 from engine.session import Logits, Session
-from engine.tokenizer import TokenStream
 
 STATS_INTERVAL = 0.1  # seconds
 

@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from engine.checkpoint.gguf import GgufFile
+from engine.checkpoint.reader import INDEX_FILE
 from engine.files import write_atomically
 from engine.models import tensors
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
@@ -25,7 +26,7 @@ from engine.starter.dense import DenseConfig, DenseLayer
 from engine.starter.folder import new_folder
 from engine.starter.recipe import Recipe, calibration_texts, load_recipe
 from engine.starter.router import pair_rows
-from engine.starter.shards import INDEX_FILE, ShardWriter
+from engine.starter.shards import ShardWriter
 from engine.starter.tokenizer import build_tokenizer, tokenizer_files
 
 Expert = tuple[Tensor, Tensor, Tensor]  # w1 (gate), w2 (down), w3 (up)

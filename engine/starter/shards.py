@@ -10,8 +10,6 @@ from torch import Tensor
 from engine.files import write_atomically
 from engine.starter.jsontext import to_json
 
-INDEX_FILE = "model.safetensors.index.json"
-
 
 class ShardWriter:
     """Collects tensors into shards of `folder`; the caller decides where one shard ends."""

@@ -201,7 +201,7 @@ def test_another_kind_of_model_is_refused_before_its_weights(server: HubServer, 
 
 def test_an_unreadable_configuration_is_refused(server: HubServer, tmp_path: Path) -> None:
     server.files["config.json"] = server.listed["config.json"] = b"{"
-    with pytest.raises(CheckpointError, match=r"config\.json cannot be read"):
+    with pytest.raises(CheckpointError, match=r"config\.json is not readable"):
         download_model(REPO, tmp_path, patience=QUICK)
 
 

@@ -12,7 +12,7 @@ from sentencepiece import SentencePieceProcessor
 from transformers import PreTrainedTokenizerFast
 
 from engine.generation.detokenizer import REPLACEMENT, ByteFallbackStream, SentencePieceStream
-from engine.tokenizer import Tokenizer
+from engine.generation.tokenizer import Tokenizer
 from tests.engine.generation.tokenizer_folders import (
     byte_level_folder,
     mistral_json_folder,

@@ -15,8 +15,8 @@ from sentencepiece import SentencePieceProcessor
 from transformers import PreTrainedTokenizerFast
 
 from engine.errors import CheckpointError, GenerationError
+from engine.generation.tokenizer import Tokenizer
 from engine.params import Message
-from engine.tokenizer import Tokenizer
 from tests.engine.generation.tokenizer_folders import (
     byte_level_folder,
     mistral_json_folder,
@@ -214,7 +214,7 @@ def test_a_damaged_sentencepiece_file_is_named(tmp_path: Path) -> None:
 
 def test_loading_a_tokenizer_imports_neither_transformers_nor_torch(small_folder: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from engine.tokenizer import Tokenizer;"
+        "import sys; from pathlib import Path; from engine.generation.tokenizer import Tokenizer;"
         f"Tokenizer.load(Path({str(small_folder)!r}));"
         "print([name for name in ('torch', 'transformers', 'PySide6') if name in sys.modules])"
     )

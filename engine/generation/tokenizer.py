@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from engine.checkpoint.reader import read_optional_json
 from engine.errors import CheckpointError, GenerationError
 from engine.generation.chat_template import MISTRAL_INSTRUCT, ChatTemplate, find_template
 from engine.generation.detokenizer import TextStream
@@ -61,9 +61,9 @@ class Tokenizer:
         without a chat template gets Mistral's instruction format, and a note says so; any other without one
         can only continue raw text. Raises CheckpointError if a file is missing or damaged.
         """
-        config = _read_json(folder / "tokenizer_config.json")
+        config = read_optional_json(folder / "tokenizer_config.json")
         vocabulary = _vocabulary(folder)
-        special = _special_tokens(config, _read_json(folder / "special_tokens_map.json"))
+        special = _special_tokens(config, read_optional_json(folder / "special_tokens_map.json"))
         notes: tuple[str, ...] = ()
         source = find_template(folder, config)
         if source is None and all(vocabulary.token(text) is not None for text in ("<s>", "</s>", "<0x0A>")):
@@ -120,7 +120,7 @@ def _vocabulary(folder: Path) -> Vocabulary:
     if (folder / "tokenizer.json").is_file():
         return JsonVocabulary(folder / "tokenizer.json")
     if (folder / "tokenizer.model").is_file():
-        added = _read_json(folder / "added_tokens.json")
+        added = read_optional_json(folder / "added_tokens.json")
         return SentencePieceVocabulary(folder / "tokenizer.model", {str(k): int(v) for k, v in added.items()})
     raise CheckpointError(
         "The model's tokenizer is missing.",
@@ -139,22 +139,3 @@ def _special_tokens(*configs: Mapping[str, Any]) -> dict[str, str]:
             if isinstance(text, str):
                 found.setdefault(name, text)
     return found
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    """The object in an optional file; empty if there is no such file."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise CheckpointError(
-            f"{path.name} cannot be read.", why=f"{path}: {error}", action="Get the model's files again."
-        ) from error
-    if not isinstance(content, dict):
-        raise CheckpointError(
-            f"{path.name} cannot be read.",
-            why=f"{path} does not hold a JSON object.",
-            action="Get the model's files again.",
-        )
-    return content
