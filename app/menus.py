@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
@@ -63,12 +64,29 @@ def _without_argument(run: Handler) -> Callable[[bool], None]:
     return slot
 
 
-class ShortcutsDialog(QDialog):
+class _InfoDialog(QDialog):
+    """Something to read, with one button; deletes itself when it is closed."""
+
+    def __init__(self, title: str, parent: QWidget | None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(title)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.content = QVBoxLayout()
+        self.content.setSpacing(14)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 20, 24, 16)
+        column.setSpacing(16)
+        column.addLayout(self.content)
+        column.addWidget(buttons)
+
+
+class ShortcutsDialog(_InfoDialog):
     """Lists every shortcut: those of the menus, and those of the places where they apply."""
 
     def __init__(self, actions: list[QAction], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setWindowTitle(tr("Keyboard shortcuts"))
+        super().__init__(tr("Keyboard shortcuts"), parent)
         rows = [
             (
                 action.text().replace("&", ""),
@@ -92,22 +110,15 @@ class ShortcutsDialog(QDialog):
             mark(key_label, muted=True)
             grid.addWidget(QLabel(text), row, 0)
             grid.addWidget(key_label, row, 1)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 20, 24, 16)
-        column.setSpacing(16)
-        column.addWidget(heading(QLabel(tr("Keyboard shortcuts")), 1.3))
-        column.addLayout(grid)
-        column.addWidget(buttons)
+        self.content.addWidget(heading(QLabel(tr("Keyboard shortcuts")), 1.3))
+        self.content.addLayout(grid)
 
 
-class AboutDialog(QDialog):
+class AboutDialog(_InfoDialog):
     """What this program is, its version, and whose ideas it stands on."""
 
     def __init__(self, version: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setWindowTitle(tr("About Fiddler Chat"))
+        super().__init__(tr("About Fiddler Chat"), parent)
         text = QLabel(
             tr(
                 "Chats with Mixture-of-Experts models that are larger than your graphics card. It measures "
@@ -121,12 +132,5 @@ class AboutDialog(QDialog):
         text.setMinimumWidth(self.fontMetrics().averageCharWidth() * 60)
         label = QLabel(tr("Version {version}", version=version))
         mark(label, muted=True)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 20, 24, 16)
-        column.setSpacing(12)
-        column.addWidget(heading(QLabel(tr("Fiddler Chat")), 1.5))
-        column.addWidget(label)
-        column.addWidget(text)
-        column.addWidget(buttons)
+        for widget in (heading(QLabel(tr("Fiddler Chat")), 1.5), label, text):
+            self.content.addWidget(widget)

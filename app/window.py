@@ -226,14 +226,10 @@ class MainWindow(QMainWindow):
         self.sidebar.search.selectAll()
 
     def _shortcuts(self) -> None:
-        dialog = ShortcutsDialog(list(self.menus.actions.values()), self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        ShortcutsDialog(list(self.menus.actions.values()), self).open()
 
     def _about(self) -> None:
-        dialog = AboutDialog(version(), self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        AboutDialog(version(), self).open()
 
     def _open_log_folder(self) -> None:
         try:

@@ -35,11 +35,6 @@ class ExpertBank:
             for start in range(0, self._stride * count, self._stride)
         ]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arena."""
-        return self.arena.numel()
-
     def block(self, layer: int, expert: int) -> torch.Tensor:
         """The packed block of an expert, uint8 [shape.nbytes]; a view of the arena."""
         return self._blocks[layer * self.config.num_experts + expert]
@@ -79,7 +74,7 @@ class ExpertBank:
             pack_expert(matrices["w1"], matrices["w3"], matrices["w2"], self.block(layer, expert))
 
         total = self.config.num_layers * self.config.num_experts
-        work = product(range(self.config.num_layers), range(self.config.num_experts))
+        work = all_experts(self.config)
         with ThreadPoolExecutor(threads, thread_name_prefix="bank") as pool:
             running: set[Future[None]] = set()
             for done in range(total):

@@ -93,10 +93,6 @@ class CudaStream:
         if self._experts.touch(place):
             self._released[place] = torch.cuda.current_stream(self._experts.device).record_event()
 
-    def synchronize(self) -> None:
-        """Wait on the host until every copy has arrived."""
-        self._stream.synchronize()
-
     def _copy(self, block: torch.Tensor) -> None:
         """The block to the landing buffer, on the current stream."""
         for start in range(0, len(block), _CHUNK):

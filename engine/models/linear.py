@@ -21,11 +21,6 @@ class Linear(Protocol):
         """[tokens, inputs] to [tokens, outputs]."""
         ...
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes the weights take."""
-        ...
-
 
 class CpuLinear:
     """A packed bf16 matrix, multiplied by the CPU pool; float32 in and out."""
@@ -37,15 +32,6 @@ class CpuLinear:
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """float32 [tokens, inputs] to [tokens, outputs]."""
         return self.pool.linear(x, self.packed)
-
-    def into(self, x: torch.Tensor, out: torch.Tensor) -> None:
-        """As a call, into float32 [tokens, outputs]."""
-        self.pool.linear(x, self.packed, out)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes the packed weights take."""
-        return self.packed.data.numel()
 
 
 class CpuLinears:
@@ -78,8 +64,3 @@ class PlainLinear:
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """[tokens, inputs] to [tokens, outputs]; rounds x to the weight's format."""
         return functional.linear(x.to(self.weight.dtype), self.weight)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes the weights take."""
-        return self.weight.numel() * self.weight.element_size()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from engine.budget import LOADING_THREADS
 from engine.checkpoint.inspect import ModelInfo, inspect_model
 from engine.checkpoint.reader import Checkpoint
 from engine.errors import HardwareError
@@ -86,7 +87,12 @@ def load_model(
         with Checkpoint(info.path) as checkpoint:
             weights = load_dense(checkpoint, config, device, pool, progress=progress, cancel=cancel)
             bank = ExpertBank(config)
-            bank.fill(checkpoint, threads=min(4, os.cpu_count() or 1), progress=progress, cancel=cancel)
+            bank.fill(
+                checkpoint,
+                threads=min(LOADING_THREADS, os.cpu_count() or 1),
+                progress=progress,
+                cancel=cancel,
+            )
         counters = HitCounters(config.num_layers, config.num_experts)
         residents = None
         if device.type == "cuda" or expert_device is not None:

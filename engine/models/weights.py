@@ -24,18 +24,12 @@ class Embedding(Protocol):
         """int64 [tokens] to float32 [tokens, hidden]."""
         ...
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes the table takes, 0 where it shares the output layer's."""
-        ...
-
 
 class TableEmbedding:
-    """A plain bf16 table [vocabulary, hidden]; `shared` if the output layer owns it."""
+    """A plain bf16 table [vocabulary, hidden]."""
 
-    def __init__(self, table: torch.Tensor, *, shared: bool) -> None:
+    def __init__(self, table: torch.Tensor) -> None:
         self._table = table
-        self.nbytes = 0 if shared else 2 * table.numel()
 
     def __call__(self, ids: torch.Tensor) -> torch.Tensor:
         """int64 [tokens] to float32 [tokens, hidden]."""
@@ -44,8 +38,6 @@ class TableEmbedding:
 
 class PackedEmbedding:
     """Rows of a packed output layer that is also the table: tied embeddings take memory once."""
-
-    nbytes = 0
 
     def __init__(self, packed: PackedLinear) -> None:
         # [row tiles, tiles of inputs, pairs, rows, 2], see kernels.layout
@@ -78,12 +70,6 @@ class DenseWeights:
     layers: tuple[LayerWeights, ...]
     final_norm: torch.Tensor
     output: Linear
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the matrices; norms and routers are too small to count."""
-        layers = sum(layer.qkv.nbytes + layer.attention_out.nbytes for layer in self.layers)
-        return layers + self.embedding.nbytes + self.output.nbytes
 
 
 def load_dense(
@@ -142,7 +128,7 @@ def load_dense(
     if tied and isinstance(output, CpuLinear):
         embedding = PackedEmbedding(output.packed)
     elif tied and isinstance(output, PlainLinear):
-        embedding = TableEmbedding(output.weight, shared=True)
+        embedding = TableEmbedding(output.weight)
     else:
-        embedding = TableEmbedding(table.to(device), shared=False)
+        embedding = TableEmbedding(table.to(device))
     return DenseWeights(embedding, tuple(layers), small(tensors.FINAL_NORM, config.hidden_size), output)
