@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Literal
 
 import torch
@@ -18,9 +17,7 @@ from engine.models.rope import RotaryTable
 from engine.models.router import route
 from engine.models.step import SingleToken
 from engine.models.weights import DenseWeights
-from engine.progress import CancelToken
 
-PREFILL_CHUNK = 512  # tokens; bounds the memory of a long prompt's activations and attention scores
 # Attention scores per head and layer from which torch's own threads pay. Two AVX2 cores, tokens per second
 # without and with them: 390 and 280 for a prompt of 128, 310 and 350 for 2048.
 _MANY_SCORES = 1 << 17
@@ -120,36 +117,3 @@ class MixtralModel:
         moment, and the pool's threads then have to share their cores with them.
         """
         return self._threads if tokens * (start + tokens) >= _MANY_SCORES else 1
-
-    def prefill(
-        self,
-        token_ids: Sequence[int],
-        cache: KVCache,
-        *,
-        chunk: int = PREFILL_CHUNK,
-        on_chunk: Callable[[int], None] = lambda _: None,
-        cancel: CancelToken | None = None,
-    ) -> torch.Tensor:
-        """Read a prompt in chunks, so that memory stays bounded and a cancel is heard between them.
-
-        `on_chunk` is told how many of the tokens are in the cache. Returns the logits after the last token,
-        float32 [1, vocabulary] on the CPU.
-
-        Raises:
-            GenerationError: the prompt does not fit; the cache is unchanged then.
-            Cancelled: between two chunks; what was read stays in the cache.
-        """
-        cache.check_room(len(token_ids))
-        ids = torch.tensor(token_ids, dtype=torch.int64)
-        for start in range(0, len(ids) - chunk, chunk):
-            if cancel is not None:
-                cancel.raise_if_cancelled()
-            self.forward(ids[start : start + chunk], cache, logits="none", phase=Phase.PREFILL)
-            on_chunk(start + chunk)
-        if cancel is not None:
-            cancel.raise_if_cancelled()
-        rest = (len(ids) - 1) // chunk * chunk
-        logits = self.forward(ids[rest:], cache, phase=Phase.PREFILL)
-        assert logits is not None
-        on_chunk(len(ids))
-        return logits

@@ -217,8 +217,6 @@ def test_downloads_count_what_is_there_already() -> None:
 def test_the_budget_agrees_with_what_the_engine_does() -> None:
     from engine import runtime
     from engine.experts import slots
-    from engine.models import mixtral
 
-    assert PREFILL_CHUNK == mixtral.PREFILL_CHUNK
     assert runtime.CPU_PREFILL_CHUNK <= PREFILL_CHUNK
     assert STREAM_SLOTS == slots.STREAM_SLOTS + 1  # and the packed copy on its way

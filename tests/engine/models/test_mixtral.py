@@ -3,11 +3,10 @@
 import pytest
 import torch
 
-from engine.errors import Cancelled, GenerationError
+from engine.errors import GenerationError
 from engine.events import Phase, Place
 from engine.models.loader import load_model
 from engine.options import LoadOptions
-from engine.progress import CancelToken
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +37,11 @@ def test_last_all_and_none(loaded, ids):
 def test_prefill_in_chunks_equals_one_forward(loaded, ids, chunk):
     model = loaded.model
     whole = model.forward(ids, model.new_cache(50))
-    cache, told = model.new_cache(50), []
-    logits = model.prefill(ids.tolist(), cache, chunk=chunk, on_chunk=told.append)
+    cache = model.new_cache(50)
+    for part in ids.split(chunk):
+        logits = model.forward(part, cache, phase=Phase.PREFILL)
     torch.testing.assert_close(logits, whole, atol=1e-4, rtol=1e-4)
     assert cache.length == 40
-    assert told == [*range(chunk, 40, chunk), 40]
 
 
 def test_a_cut_cache_continues_as_a_fresh_one(loaded, ids):
@@ -72,22 +71,8 @@ def test_no_room_leaves_the_cache_as_it_was(loaded, ids):
     model = loaded.model
     cache = model.new_cache(30)
     model.forward(ids[:20], cache)
-    for read in (lambda: model.forward(ids[:11], cache), lambda: model.prefill(ids[:11].tolist(), cache)):
-        with pytest.raises(GenerationError, match="does not fit"):
-            read()
-        assert cache.length == 20
-
-
-def test_cancel_is_heard_between_chunks_and_keeps_what_was_read(loaded, ids):
-    model, cancel = loaded.model, CancelToken()
-    cache = model.new_cache(40)
-
-    def on_chunk(done):
-        if done == 20:
-            cancel.cancel()
-
-    with pytest.raises(Cancelled):
-        model.prefill(ids.tolist(), cache, chunk=10, on_chunk=on_chunk, cancel=cancel)
+    with pytest.raises(GenerationError, match="does not fit"):
+        model.forward(ids[:11], cache)
     assert cache.length == 20
 
 
@@ -96,7 +81,8 @@ def test_phases_are_counted_apart(loaded, ids):
     model, counters = loaded.model, loaded.counters
     counters.reset()
     cache = model.new_cache(40)
-    model.prefill(ids[:11].tolist(), cache, chunk=10)
+    for part in ids[:11].split(10):
+        model.forward(part, cache, phase=Phase.PREFILL)
     prefill = counters.snapshot()
     assert prefill.counts[Phase.DECODE].sum() == 0
     assert prefill.counts[Phase.PREFILL].sum() > 0
