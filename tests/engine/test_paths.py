@@ -1,3 +1,4 @@
+import os
 import shutil
 import subprocess
 import sys
@@ -75,5 +76,14 @@ def test_an_installation_has_them_inside_the_app_package(tmp_path: Path) -> None
     for name in ("__init__.py", "errors.py", "paths.py"):
         shutil.copy(ROOT / "engine" / name, site / "engine" / name)
     code = "from engine import paths; print(paths.asset('icons'))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=site, capture_output=True, text=True, check=True)
+    # Without site.py: the checkout's editable installation would put its own `engine` first.
+    libraries = [str(site), *(entry for entry in sys.path if entry.endswith("site-packages"))]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(libraries)},
+        cwd=site,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert Path(done.stdout.strip()) == site / "app" / "assets" / "icons"
