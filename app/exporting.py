@@ -8,8 +8,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.dialogs import show_error
-from app.export import KINDS, free_path, save_conversation, suggested_name
-from app.export.save import JSON, ExportKind
+from app.export import JSON, KINDS, ExportKind, free_path, save_conversation, suggested_name
 from app.i18n import tr
 from app.paths import documents_dir
 from app.storage import ChatStore, Conversation, MessageRow

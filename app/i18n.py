@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gettext
 
-from engine.paths import assets_dir
+from app.paths import assets_dir
 
 DOMAIN = "fiddler-chat"
 

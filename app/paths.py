@@ -6,28 +6,15 @@ from pathlib import Path
 
 import platformdirs
 
-from engine.paths import (
-    PathError,
-    asset,
-    assets_dir,
-    cache_dir,
-    data_dir,
-    ensure_dir,
-    find_asset,
-    models_dir,
-    profiles_dir,
-)
+from engine.paths import asset, assets_dir, data_dir, ensure_dir, models_dir, profiles_dir
 
 __all__ = [
-    "PathError",
     "asset",
     "assets_dir",
-    "cache_dir",
     "data_dir",
     "database_path",
     "documents_dir",
     "ensure_dir",
-    "find_asset",
     "log_path",
     "models_dir",
     "profiles_dir",

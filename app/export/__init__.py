@@ -1,14 +1,13 @@
 """Conversations as files of their own: Markdown for people, JSON for programs."""
 
-from app.export.json_format import FORMAT, VERSION, to_json
+from app.export.json_format import to_json
 from app.export.markdown import to_markdown
 from app.export.names import free_path, suggested_name
-from app.export.save import KINDS, ExportKind, save_conversation
+from app.export.save import JSON, KINDS, ExportKind, save_conversation
 
 __all__ = [
-    "FORMAT",
+    "JSON",
     "KINDS",
-    "VERSION",
     "ExportKind",
     "free_path",
     "save_conversation",

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from app.i18n import tr
+from app.paths import ensure_dir
 from app.storage.database import connect
 from app.storage.errors import DamagedError, Notice, StorageError, from_sqlite
 from app.storage.replacing import finish_replacing, replace_damaged
@@ -20,7 +21,6 @@ from app.storage.runs import FileLock, Run
 from app.storage.schema import check_ours, migrate
 from app.storage.store import ChatStore, utc_now
 from engine.errors import EngineError
-from engine.paths import ensure_dir
 
 _OPEN_SECONDS = 30.0  # how long to wait for another window that is checking or rescuing the file
 

@@ -66,13 +66,12 @@ def test_a_hub_cache_snapshot_is_named_after_its_repository(sharded, tmp_path):
     assert inspect_model(folder).name == "Mixtral-Tiny"
 
 
-def test_inspection_does_not_read_weights(copy):
-    """All data set to one byte: shapes and sizes are the same, so nothing can object."""
-    for file in copy.glob("*.safetensors"):
-        raw = file.read_bytes()
-        start = 8 + int.from_bytes(raw[:8], "little")
-        file.write_bytes(raw[:start] + b"\xff" * (len(raw) - start))
-    inspect_model(copy)
+def test_inspection_does_not_read_weights(copy, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("weights were read")
+
+    monkeypatch.setattr(Checkpoint, "read_into", refuse)
+    assert inspect_model(copy).total_bytes > 0
 
 
 def test_no_folder(tmp_path):
