@@ -80,8 +80,8 @@ class GpuProbes:
 
     def _fetch(self) -> None:
         item = next(self._missing)
-        while self._gpu.present[item]:  # still in a slot: copying it would be no copy
-            item = next(self._missing)
+        if self._gpu.present[item]:  # in a slot still: only one or two are missing
+            self._gpu.empty_slots()
         self._stream.release(self._stream.fetch(*item))
         self._synchronise()
 

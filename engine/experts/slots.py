@@ -67,6 +67,14 @@ class GpuExperts:
         self._slots.move_to_end(slot)
         return slot
 
+    def empty_slots(self) -> None:
+        """Forget the streamed experts: the next use of one is a copy again."""
+        for slot, held in self._slots.items():
+            if held is not None:
+                del self._index[held]
+                self.present[held] = False
+                self._slots[slot] = None
+
     def touch(self, place: int) -> bool:
         """Note that a place was used; whether it is a slot (residents need no note)."""
         if place not in self._slots:

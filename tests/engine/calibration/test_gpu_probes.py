@@ -28,9 +28,9 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_probes, "measure", measure)
 
 
-@pytest.fixture(params=[0, 3, 8])
+@pytest.fixture(params=[0, 3, 7, 8])
 def parts(request: pytest.FixtureRequest, make_model: Callable[..., Any]) -> Iterator[LoadedModel]:
-    """A model of 2 × 4 experts with none, some or all of them on the second device."""
+    """A model of 2 × 4 experts with none, some, all but one, or all of them on the second device."""
     loaded = load_model(
         make_model().path,
         LoadOptions(threads=1, device="cpu"),
