@@ -1,13 +1,10 @@
-"""Small helpers for plain text that comes from people and clipboards."""
+"""Plain text that comes from people and clipboards, as titles are kept and texts compared."""
 
 from __future__ import annotations
 
 import unicodedata
 
-
-def clean_text(text: str) -> str:
-    """`text` with lone surrogates replaced by U+FFFD: clipboards carry them, UTF-8 cannot."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+from engine.text import clean_text
 
 
 def one_line(text: str) -> str:

@@ -69,8 +69,8 @@ def file_error(what: str, path: Path, error: OSError) -> FileError:
     if error.errno in _READ_ONLY:
         return FileError(
             what,
-            why=f"This program may not write to {folder}.",
-            action="Check the folder's permissions, or choose another folder.",
+            why=f"This program lacks the permission for {folder}, or for the file in it.",
+            action="Check the permissions, or choose another folder.",
         )
     return FileError(
         what,

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from pathlib import Path
 
-from app.text import clean_text
+from engine.text import clean_text
 
 _MOST_CHARACTERS = 100
 _MOST_BYTES = 200  # of 255 that most file systems allow, with room for the suffix and a number

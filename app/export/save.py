@@ -11,8 +11,8 @@ from app.export.json_format import to_json
 from app.export.markdown import to_markdown
 from app.i18n import tr, tr_noop
 from app.storage.rows import Conversation, MessageRow
-from app.text import clean_text
 from engine.files import write_atomically
+from engine.text import clean_text
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ import tomli_w
 from app.i18n import tr
 from app.settings.option import Option, SettingsError, T, Value
 from app.settings.registry import BY_KEY
-from app.text import clean_text
 from engine.errors import FileError
 from engine.files import file_error, set_aside, write_atomically
+from engine.text import clean_text
 
 Listener = Callable[[str, Value], object]
 

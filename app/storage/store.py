@@ -27,9 +27,10 @@ from app.storage.rows import (
     to_millis,
 )
 from app.storage.runs import Run
-from app.text import clean_text, one_line
+from app.text import one_line
 from engine.events import FinishReason, GenerationStats
 from engine.params import GenerationParams, Role
+from engine.text import clean_text
 
 KEEP_DELETED = timedelta(days=7)  # how long a deleted chat can be brought back
 

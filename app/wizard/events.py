@@ -146,7 +146,7 @@ class Calibrated:
 
 @dataclass(frozen=True)
 class Failed:
-    """A work ended with an error."""
+    """The running work ended with an error."""
 
     work: Work
     error: EngineError
@@ -154,7 +154,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Stopped:
-    """A work ended because it was cancelled."""
+    """The running work ended because it was cancelled."""
 
     work: Work
 

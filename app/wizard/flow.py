@@ -2,7 +2,7 @@
 
 `advance(state, event)` is pure: it returns the next state and the effects that a shell must carry out
 (`app.wizard.controller` does, tests do it by hand). Events that make no sense in a state (a button that is
-off, a late answer of a work that has ended) leave it unchanged, so that races between the worker thread and
+off, a late answer of work that has ended) leave it unchanged, so that races between the worker thread and
 the user are harmless.
 """
 
@@ -248,7 +248,7 @@ def _enter(state: FlowState, step: Step) -> Outcome:
 
 
 def _worked(state: FlowState, event: Event) -> Outcome:
-    """A work has ended well; the next one follows, unless stopping was asked for meanwhile."""
+    """The running work has ended well; what comes next follows, unless stopping was asked for meanwhile."""
     match event:
         case Fetched(path) if state.work is Work.FETCH:
             remember = RememberModel(path)

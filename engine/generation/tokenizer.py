@@ -12,6 +12,7 @@ from engine.generation.chat_template import MISTRAL_INSTRUCT, ChatTemplate, find
 from engine.generation.detokenizer import TextStream
 from engine.generation.vocabulary import JsonVocabulary, SentencePieceVocabulary, Vocabulary
 from engine.params import Message
+from engine.text import clean_text
 
 _SPECIAL_NAMES = ("bos_token", "eos_token", "unk_token", "pad_token")
 
@@ -76,7 +77,7 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Token ids of `text` as the start of what the model reads (with its start token, if it has one)."""
-        return self._vocabulary.encode(_whole_characters(text), special=True)
+        return self._vocabulary.encode(clean_text(text), special=True)
 
     def encode_chat(self, messages: Sequence[Message]) -> list[int]:
         """Token ids of a conversation, ready for the model's answer.
@@ -93,11 +94,11 @@ class Tokenizer:
                 why="Its folder has no chat template, so the form of a conversation is not known.",
                 action="Choose an instruct (chat) model, or continue plain text (`--raw`).",
             )
-        return self._vocabulary.encode(_whole_characters(self._template.render(messages)), special=False)
+        return self._vocabulary.encode(clean_text(self._template.render(messages)), special=False)
 
     def count(self, text: str) -> int:
         """How many tokens `text` is by itself."""
-        return len(self._vocabulary.encode(_whole_characters(text), special=False))
+        return len(self._vocabulary.encode(clean_text(text), special=False))
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of `tokens`; special tokens have none."""
@@ -106,14 +107,6 @@ class Tokenizer:
     def stream(self, *, after_text: bool = False) -> TokenStream:
         """Text of one answer, token by token. `after_text`: it continues a text, so its first space stays."""
         return TokenStream(self._vocabulary, after_text=after_text)
-
-
-def _whole_characters(text: str) -> str:
-    """`text` with U+FFFD for halves of characters (lone surrogates), which no tokenizer takes.
-
-    They come from arguments and input that are not valid UTF-8, and from damaged text on the clipboard.
-    """
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _vocabulary(folder: Path) -> Vocabulary:

@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.text import clean_text, fold, one_line
+from app.text import fold, one_line
+from engine.text import clean_text
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=())))

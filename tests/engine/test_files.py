@@ -56,7 +56,7 @@ def test_permissions_and_links_are_kept(tmp_path: Path) -> None:
     [
         (errno.ENOSPC, "full"),
         (errno.EDQUOT, "full"),
-        (errno.EROFS, "may not write"),
+        (errno.EROFS, "lacks the permission"),
         (errno.EIO, "Input/output error"),
     ],
 )
