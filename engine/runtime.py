@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -32,6 +33,10 @@ from engine.progress import CancelToken, Progress, ProgressCallback, ignore_prog
 from engine.session import Session
 from engine.status import EngineStatus
 from kernels.errors import KernelsError
+
+# NVML numbers GPUs by their place on the bus. CUDA would put the fastest first, and the plan would be for
+# another card than the one that computes. It is read when CUDA is first used, not when torch is imported.
+os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
 
 # A cancel waits for at most one chunk, half a second for the starter model on two cores. On a GPU the longest
 # chunk that memory is planned for: fewer passes over the experts that have to be copied.
@@ -198,6 +203,7 @@ class Engine:
             calibrated=self.profile is not None,
             stale_calibration="" if self.profile is not None else self.stale_calibration,
             notes=self.notes,
+            gpu_index=self.hardware.gpu.index if plan.has_gpu and self.hardware.gpu is not None else None,
         )
 
     @contextmanager
@@ -210,7 +216,8 @@ class Engine:
                 action="Wait for the answer that runs, or stop it.",
             )
         try:
-            yield self.parts
+            with _explained():
+                yield self.parts
         finally:
             self._busy.release()
             self._free_if_closing()
@@ -238,7 +245,7 @@ class Engine:
         started: float,
         after_text: bool,
     ) -> Iterator[Event]:
-        with self.exclusive() as parts, _explained():
+        with self.exclusive() as parts:
             assert self._session is not None
             request = Request(
                 prompt=encode(),

@@ -28,15 +28,15 @@ def read_ram() -> MemoryReading:
 
 
 class GpuMemory:
-    """Reads the memory of the first GPU through NVML; a missing or failing driver means no reading."""
+    """Reads a GPU's memory through NVML; a missing or failing driver means no reading."""
 
     def __init__(self) -> None:
         self._nvml: Any = None
-        self._handle: Any = None
+        self._handles: dict[int, Any] = {}  # by NVML's number of the GPU
         self._failed = False
 
-    def read(self, ours: int) -> MemoryReading | None:
-        """Total and used bytes; `ours` is what this program's engine says it took."""
+    def read(self, index: int, ours: int) -> MemoryReading | None:
+        """Total and used bytes of the GPU that NVML numbers `index`; `ours` is what the engine took of them."""
         if self._failed:
             return None
         if self._nvml is None:
@@ -44,10 +44,11 @@ class GpuMemory:
 
             self._nvml = pynvml
         try:
-            if self._handle is None:
+            if not self._handles:
                 self._nvml.nvmlInit()
-                self._handle = self._nvml.nvmlDeviceGetHandleByIndex(0)
-            memory = self._nvml.nvmlDeviceGetMemoryInfo(self._handle)
+            if index not in self._handles:
+                self._handles[index] = self._nvml.nvmlDeviceGetHandleByIndex(index)
+            memory = self._nvml.nvmlDeviceGetMemoryInfo(self._handles[index])
         except self._nvml.NVMLError as error:
             log.info("no GPU memory reading: %s", error)
             self._failed = True

@@ -113,10 +113,10 @@ class LivePanel(QScrollArea):
         ram = self._read_ram()
         self.ram.show_amount(*_amount(ram))
         status = self._status
-        if status is None or not status.has_gpu:
+        if status is None or status.gpu_index is None:
             self.vram.show_amount(tr("No graphics card in use"), [])
             return
-        vram = self._gpu.read(status.vram_used)
+        vram = self._gpu.read(status.gpu_index, status.vram_used)
         if vram is None:
             self.vram.show_amount(tr("Not known"), [])
         else:

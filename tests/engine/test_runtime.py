@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from engine.errors import Cancelled, CheckpointError, EngineError, GenerationError, ShortageError
 from engine.events import Event, Finished, FinishReason, PromptProgress, TextDelta
@@ -276,3 +278,17 @@ def test_the_folder_names_the_tokens_that_end_an_answer(tmp_path: Path, folder: 
     with Engine.load(copy, CPU) as engine:
         text, finished = answer(engine, CHAT, GenerationParams(SamplingParams(temperature=0)))
     assert (text, finished.reason, finished.stats.generated_tokens) == ("", FinishReason.EOS, 0)
+
+
+def test_a_full_graphics_card_is_told_in_words_to_whoever_measures(engine: Engine) -> None:
+    def fill() -> None:
+        with engine.exclusive():
+            raise torch.OutOfMemoryError
+
+    with pytest.raises(ShortageError, match="graphics card"):
+        fill()
+    assert answer(engine, CHAT)[0]  # the model is free again
+
+
+def test_cuda_counts_gpus_as_nvml_does() -> None:
+    assert os.environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"

@@ -167,10 +167,11 @@ def test_gpu_memory_comes_from_nvml_and_its_absence_is_no_error() -> None:
             return index
 
         def nvmlDeviceGetMemoryInfo(self, handle: int) -> MemoryReading:
-            return MemoryReading(24 * GIB, 10 * GIB, 0)
+            return MemoryReading(24 * GIB, (10 + handle) * GIB, 0)
 
     working, broken = GpuMemory(), GpuMemory()
     working._nvml, broken._nvml = Nvml(True), Nvml(False)
-    assert working.read(3 * GIB) == MemoryReading(24 * GIB, 10 * GIB, 3 * GIB)
-    assert broken.read(0) is None
-    assert broken.read(0) is None
+    assert working.read(0, 3 * GIB) == MemoryReading(24 * GIB, 10 * GIB, 3 * GIB)
+    assert working.read(1, 3 * GIB) == MemoryReading(24 * GIB, 11 * GIB, 3 * GIB)
+    assert broken.read(0, 0) is None
+    assert broken.read(0, 0) is None
