@@ -35,7 +35,7 @@ from engine.status import EngineStatus
 from kernels.errors import KernelsError
 
 # NVML numbers GPUs by their place on the bus. CUDA would put the fastest first, and the plan would be for
-# another card than the one that computes. It is read when CUDA is first used, not when torch is imported.
+# another card than the one that computes. CUDA reads this at its first use, after torch was imported.
 os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
 
 # A cancel waits for at most one chunk, half a second for the starter model on two cores. On a GPU the longest

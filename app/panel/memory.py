@@ -36,7 +36,7 @@ class GpuMemory:
         self._failed = False
 
     def read(self, index: int, ours: int) -> MemoryReading | None:
-        """Total and used bytes of the GPU that NVML numbers `index`; `ours` is what the engine took of them."""
+        """Total and used bytes of the GPU that NVML numbers `index`; `ours` is what the engine took."""
         if self._failed:
             return None
         if self._nvml is None:
