@@ -48,6 +48,10 @@ class GenerationError(EngineError):
     """A request cannot be generated (bad parameters, a prompt that is too long)."""
 
 
+class PromptTooLongError(GenerationError):
+    """A conversation is longer than the model's context: the same request would fail again."""
+
+
 class Cancelled(EngineError):  # noqa: N818 - it is an outcome the user asked for, not a fault
     """The user cancelled a long operation; whatever it had finished is kept."""
 

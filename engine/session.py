@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from engine.errors import GenerationError
+from engine.errors import GenerationError, PromptTooLongError
 from engine.events import Phase
 from engine.kvcache import KVCache
 
@@ -71,7 +71,7 @@ class Session:
         if not prompt:
             raise GenerationError("The prompt is empty.", action="Write something first.")
         if len(prompt) > self.capacity:
-            raise GenerationError(
+            raise PromptTooLongError(
                 "The prompt is too long for the model's context.",
                 why=f"It has {len(prompt)} tokens, and the context holds {self.capacity}.",
                 action="Shorten the message, start a new chat, or load the model with a longer context.",

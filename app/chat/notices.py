@@ -37,6 +37,8 @@ def notice_for(row: MessageRow) -> MessageNotice | None:
         return MessageNotice("warning", text, Action.REGENERATE, tr("Regenerate"))
     if row.state is MessageState.ERROR:
         text = row.note or tr("The answer could not be written.")
+        if row.reason == FinishReason.CONTEXT_FULL:  # trying again would only fail again
+            return MessageNotice("error", text, Action.NEW_CHAT, tr("New chat"))
         return MessageNotice("error", text, Action.REGENERATE, tr("Try again"))
     if row.reason == FinishReason.CONTEXT_FULL:
         text = row.note or tr("The conversation fills the model's context: there is no room for more text.")

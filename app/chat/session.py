@@ -18,7 +18,7 @@ from app.storage import ChatStore, Conversation, Exchange, MessageRow, MessageSt
 from app.storage.figures import stats_to_json
 from app.storage.thread import StorageThread
 from app.worker import EngineWorker
-from engine.errors import EngineError
+from engine.errors import EngineError, PromptTooLongError
 from engine.events import Finished, FinishReason, GenerationStats
 from engine.params import GenerationParams
 from engine.status import EngineStatus
@@ -261,7 +261,8 @@ class ChatSession(QObject):
     @Slot(str, object)
     def _on_failed(self, operation: str, error: EngineError) -> None:
         if operation == _GENERATE and self._answer is not None:
-            self._end(MessageState.ERROR, note=str(error))
+            full = FinishReason.CONTEXT_FULL if isinstance(error, PromptTooLongError) else None
+            self._end(MessageState.ERROR, reason=full, note=str(error))
 
     @Slot(str)
     def _on_cancelled(self, operation: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import GenerationError
+from engine.errors import PromptTooLongError
 from engine.session import Session, common_prefix
 from tests.engine.generation.scripted import ScriptedModel
 
@@ -78,5 +78,5 @@ def test_a_full_session_says_so() -> None:
     assert not session.full
     list(session.read([1, 2, 3]))
     assert session.full
-    with pytest.raises(GenerationError, match="too long"):
+    with pytest.raises(PromptTooLongError, match="too long"):
         session.begin([1, 2, 3, 4])

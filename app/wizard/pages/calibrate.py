@@ -79,6 +79,7 @@ class CalibratePage(Page):
         self.content.addLayout(top)
         self.content.addWidget(self.results, 1)
         self.content.addWidget(self.skip_hint)
+        self.content.addStretch()  # takes the room of the results while they are hidden
 
     def news(self) -> QWidget | None:
         """The problem, if there is one."""

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.chat.notices import Action, notice_for
 from app.chat.session import ChatSession
 from app.paths import database_path
 from app.settings import SettingsStore, registry
 from app.storage import ChatStore, MessageState, StorageError, open_store
 from app.storage.thread import StorageThread
+from engine.errors import PromptTooLongError
 from engine.events import FinishReason
 from engine.params import Message
 from tests.app.fakes import ScriptedFactory, shortage
@@ -140,6 +142,18 @@ def test_an_error_is_kept_with_the_message_and_can_be_tried_again(
     session.regenerate()
     wait_free(qtbot, session)
     assert [row.content for row in session.messages] == ["What is the capital of France?", "Whole"]
+
+
+def test_a_prompt_that_is_too_long_offers_a_new_chat(
+    qtbot: QtBot, session: ChatSession, storage: StorageThread, factory: ScriptedFactory
+) -> None:
+    """Trying again, which other errors offer, would fail again."""
+    factory.script = [PromptTooLongError("Too long.", action="Start a new chat.")]
+    row = read(qtbot, storage, ChatStore.messages, ask(qtbot, session))[-1]
+    assert row.state is MessageState.ERROR
+    notice = notice_for(row)
+    assert notice is not None
+    assert (notice.text, notice.action) == ("Too long. Start a new chat.", Action.NEW_CHAT)
 
 
 def test_regenerating_replaces_the_answer_and_keeps_the_old_one(
