@@ -32,13 +32,12 @@ class ProfileState(StrEnum):
 class FoundProfile:
     """The result of a search. `profile` is set only if it is valid for this very machine and model.
 
-    `message` tells the user what it means and `changes` what is different now ("processor: A, now B").
+    `message` tells the user what it means, and what is different now ("processor: A, now B").
     """
 
     state: ProfileState
     profile: Profile | None = None
     message: str = ""
-    changes: tuple[str, ...] = ()
 
 
 def find_profile(
@@ -63,13 +62,13 @@ def find_profile(
     for profile in others:
         if profile.model == model and profile.hardware != machine:
             changes = _changes(profile.hardware, machine)
-            text = f"The hardware has changed since the last calibration ({'; '.join(changes)})."
-            return FoundProfile(ProfileState.HARDWARE_CHANGED, None, f"{text} Calibrate again.", changes)
+            text = f"The hardware has changed since the last calibration ({changes})."
+            return FoundProfile(ProfileState.HARDWARE_CHANGED, None, f"{text} Calibrate again.")
     for profile in others:
         if profile.hardware == machine and profile.model_name == info.name and profile.model != model:
             changes = _changes(profile.model, model)
-            text = f"The model has changed since the last calibration ({'; '.join(changes)})."
-            return FoundProfile(ProfileState.MODEL_CHANGED, None, f"{text} Calibrate again.", changes)
+            text = f"The model has changed since the last calibration ({changes})."
+            return FoundProfile(ProfileState.MODEL_CHANGED, None, f"{text} Calibrate again.")
     return FoundProfile(
         ProfileState.MISSING, None, "This model has not been calibrated on this computer yet."
     )
@@ -144,10 +143,10 @@ def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*-*.json")) if folder.is_dir() else []
 
 
-def _changes(before: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
-    """A line like "processor: A, now B" for every part that differs; hashes mean nothing to people."""
+def _changes(before: dict[str, str], now: dict[str, str]) -> str:
+    """ "processor: A, now B" for every part that differs; hashes mean nothing to people."""
     keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
-    return tuple(
+    return "; ".join(
         "the content of its files"
         if key == "files"
         else f"{key}: {before.get(key, '?')}, now {now.get(key, '?')}"
