@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from engine.events import Event
 from engine.options import LoadOptions
 from engine.params import GenerationParams, Message
 from engine.progress import CancelToken, ProgressCallback
 from engine.status import EngineStatus
+
+if TYPE_CHECKING:  # not needed before the window is on the screen
+    from engine.profile import Probe, Profile
 
 
 class LoadedEngine(Protocol):
@@ -33,11 +36,7 @@ class LoadedEngine(Protocol):
 
 
 class EngineFactory(Protocol):
-    """Makes engines and models. All methods block; `EngineWorker` calls them in its thread.
-
-    A probe is whatever `calibrate` measures one at a time, a profile what it results in; the worker only
-    passes them on.
-    """
+    """Makes engines and models. All methods block; `EngineWorker` calls them in its thread."""
 
     def load(
         self, path: Path, options: LoadOptions, progress: ProgressCallback, cancel: CancelToken
@@ -49,8 +48,8 @@ class EngineFactory(Protocol):
         engine: LoadedEngine,
         progress: ProgressCallback,
         cancel: CancelToken,
-        on_probe: Callable[[Any], None],
-    ) -> Any:
+        on_probe: Callable[[Probe], None],
+    ) -> Profile:
         """Measure the machine with a loaded model; save and return the profile."""
 
     def prepare_starter(

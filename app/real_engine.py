@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 from app.engine_factory import LoadedEngine
 from app.i18n import tr
 from engine.errors import CheckpointError
 from engine.options import LoadOptions
 from engine.progress import CancelToken, ProgressCallback
+
+if TYPE_CHECKING:
+    from engine.profile import Probe, Profile
 
 
 class RealEngine:
@@ -41,8 +44,8 @@ class RealEngine:
         engine: LoadedEngine,
         progress: ProgressCallback,
         cancel: CancelToken,
-        on_probe: Callable[[Any], None],
-    ) -> Any:
+        on_probe: Callable[[Probe], None],
+    ) -> Profile:
         """Measure with a loaded model; the profile is saved and used at the next load."""
         from engine.calibration.run import calibrate
         from engine.runtime import Engine

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QElapsedTimer, QObject, Qt, QThread, QTimer, Signal, Slot
 
@@ -21,6 +21,9 @@ from engine.events import Event, Finished
 from engine.options import LoadOptions
 from engine.params import GenerationParams, Message
 from engine.status import EngineStatus
+
+if TYPE_CHECKING:
+    from engine.profile import Probe
 
 log = logging.getLogger(__name__)
 
@@ -189,7 +192,7 @@ class EngineWorker(QObject):
     def _run_calibrate(self, job: Job) -> None:
         engine = self._need_engine()
 
-        def on_probe(probe: Any) -> None:
+        def on_probe(probe: Probe) -> None:
             self._say(lambda: self.probe.emit(probe))
 
         profile = self._factory.calibrate(engine, self._outbox.put_progress, job.token, on_probe)
