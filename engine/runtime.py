@@ -16,7 +16,7 @@ import torch
 
 from engine.budget import PREFILL_CHUNK
 from engine.checkpoint.inspect import ModelInfo, inspect_model
-from engine.errors import CheckpointError, EngineError, GenerationError, HardwareError, ShortageError
+from engine.errors import EngineError, GenerationError, HardwareError, ShortageError
 from engine.events import Event
 from engine.generation.defaults import default_params, eos_ids
 from engine.generation.loop import Request, generate
@@ -101,13 +101,7 @@ class Engine:
         options = options or LoadOptions()
         progress(Progress("Checking the model and the computer"))
         info = inspect_model(path)
-        tokenizer = Tokenizer.load(info.path)
-        if tokenizer.size > info.config.vocab_size:
-            raise CheckpointError(
-                "The tokenizer does not belong to this model.",
-                why=f"It has {tokenizer.size} tokens, the model knows {info.config.vocab_size}.",
-                action="Get tokenizer.json again from where the model came from.",
-            )
+        tokenizer = Tokenizer.of_model(info)
         hardware = detect(info.path)
         if options.device == "cpu":
             hardware = hardware.without_gpu()

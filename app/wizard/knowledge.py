@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.i18n import tr
 from app.wizard.catalog import entry_of
 from app.wizard.offers import Offer
 from app.wizard.state import Choice, Kind
@@ -46,7 +47,7 @@ def _located(choice: Choice) -> tuple[ModelInfo, Need | None]:
     entry = entry_of(choice)
     if entry is None:
         assert choice.folder is not None
-        return inspect_model(choice.folder), None
+        return _chat_model(choice.folder), None
     if choice.kind is Kind.STARTER:
         folder = starter.starter_dir()
         if starter.is_ready():
@@ -59,6 +60,23 @@ def _located(choice: Choice) -> tuple[ModelInfo, Need | None]:
         info, already = entry.info(choice.folder), _bytes_in(choice.folder)
     disk = download_requirements(detect_disk(choice.folder), info.name, info.total_bytes, already=already)
     return info, disk.need(Resource.DISK)
+
+
+def _chat_model(folder: Path) -> ModelInfo:
+    """The facts of a model in a folder that the user chose, if it can be loaded and chats.
+
+    All that can be refused is refused here, before the model that is loaded makes room for it.
+    """
+    from engine.generation.tokenizer import Tokenizer  # here: the wizard is to open quickly
+
+    info = inspect_model(folder)
+    if not Tokenizer.of_model(info).can_chat:
+        raise CheckpointError(
+            tr("This model cannot chat."),
+            why=tr("Its folder has no chat template, so the form of a conversation is not known."),
+            action=tr("Choose an instruct (chat) model."),
+        )
+    return info
 
 
 def _bytes_in(folder: Path) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from engine.checkpoint.inspect import ModelInfo
 from engine.checkpoint.reader import read_optional_json
 from engine.errors import CheckpointError, GenerationError
 from engine.generation.chat_template import MISTRAL_INSTRUCT, ChatTemplate, find_template
@@ -74,6 +75,23 @@ class Tokenizer:
         template = None if source is None else ChatTemplate(source, special)
         eos = vocabulary.token(special.get("eos_token", "</s>"))
         return cls(vocabulary, template, frozenset(() if eos is None else (eos,)), notes)
+
+    @classmethod
+    def of_model(cls, info: ModelInfo) -> Tokenizer:
+        """`load` for a model that has been inspected; CheckpointError too if the two do not fit together."""
+        tokenizer = cls.load(info.path)
+        if tokenizer.size > info.config.vocab_size:
+            raise CheckpointError(
+                "The tokenizer does not belong to this model.",
+                why=f"It has {tokenizer.size} tokens, the model knows {info.config.vocab_size}.",
+                action="Get tokenizer.json again from where the model came from.",
+            )
+        return tokenizer
+
+    @property
+    def can_chat(self) -> bool:
+        """Whether the form of a conversation is known; without it the model only continues raw text."""
+        return self._template is not None
 
     def encode(self, text: str) -> list[int]:
         """Token ids of `text` as the start of what the model reads (with its start token, if it has one)."""
