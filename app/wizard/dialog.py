@@ -136,11 +136,12 @@ class WizardDialog(QDialog):
             self.done(QDialog.DialogCode.Accepted if state.finished else QDialog.DialogCode.Rejected)
             return
         self.pages[state.step].show_state(state)
+        waited = self.focusWidget() is self.close_button and not self.next.isEnabled()
         self._show_buttons(state)
         if state.step is not self._step:
             self._show_step(state.step)
             self._focus()
-        elif (state.work is None) is not (self._work is None) or self.focusWidget() is None:
+        elif (state.work is None) is not (self._work is None) or self.focusWidget() is None or waited:
             self._focus()  # what had the focus may be gone, and something else is to be done next
         if state.problem is not self._problem or state.choice != self._choice:
             QTimer.singleShot(0, self, self._reveal)

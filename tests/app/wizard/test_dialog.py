@@ -117,6 +117,18 @@ def test_the_whole_walk_with_the_keyboard(open_wizard: Open) -> None:
     wizard.wait(lambda: wizard.dialog.result() == QDialog.DialogCode.Accepted)
 
 
+def test_the_focus_waits_at_close_only_until_the_computer_is_known(
+    open_wizard: Open, knowledge: ScriptedKnowledge
+) -> None:
+    """Space must not close what has just become ready."""
+    knowledge.detect_gate = threading.Event()
+    wizard = open_wizard()
+    assert wizard.dialog.close_button.hasFocus()
+    knowledge.detect_gate.set()
+    wizard.wait(wizard.dialog.next.isEnabled)
+    assert wizard.dialog.next.hasFocus()
+
+
 def test_everything_can_be_reached_with_tab(open_wizard: Open) -> None:
     wizard = open_wizard()
     wizard.wait(wizard.dialog.next.isEnabled)
