@@ -76,6 +76,7 @@ class ChatSession(QObject):
         self._messages: list[MessageRow] = []
         self._answer: _Answer | None = None
         self._starting = False  # between the user's Enter and the saved exchange
+        self._stop_asked = False  # meanwhile
         self._status: EngineStatus | None = None
         self._defaults = GenerationParams()
         worker.loaded.connect(self._on_loaded)
@@ -172,6 +173,7 @@ class ChatSession(QObject):
     @Slot()
     def stop(self) -> None:
         """Stop the answer under way; what is there stays."""
+        self._stop_asked = self._starting
         if self._answer is not None:
             self._worker.cancel()
 
@@ -214,13 +216,15 @@ class ChatSession(QObject):
         self.list_changed.emit()
         messages = turns(conversation.system_prompt, exchange.history)
         self._worker.generate(exchange.answer.id, messages, params)
+        if self._stop_asked:
+            self.stop()
 
     def _append(self, row: MessageRow) -> None:
         self._messages.append(row)
         self.message_added.emit(row)
 
     def _set_starting(self, starting: bool) -> None:
-        self._starting = starting
+        self._starting, self._stop_asked = starting, False
         self.busy_changed.emit(self.busy)
 
     def _is_answer(self, message_id: int) -> bool:

@@ -105,6 +105,20 @@ def test_stopping_keeps_what_is_there(
     assert (row.state, row.content) == (MessageState.STOPPED, "Paris ")
 
 
+def test_stopping_before_the_question_is_saved_stops_the_answer(
+    qtbot: QtBot, session: ChatSession, factory: ScriptedFactory
+) -> None:
+    factory.gate = threading.Event()  # without a stop the answer would never end
+    session.send("Hello")
+    session.stop()
+    wait_free(qtbot, session)
+    assert session.messages[0].content == "Hello"
+    assert session.messages[-1].state is MessageState.STOPPED
+    factory.gate = None
+    ask(qtbot, session, "Once more")
+    assert session.messages[-1].state is MessageState.COMPLETE
+
+
 def test_the_next_question_carries_the_conversation_and_the_system_prompt(
     qtbot: QtBot, session: ChatSession, settings: SettingsStore, factory: ScriptedFactory
 ) -> None:
