@@ -1,7 +1,7 @@
 """`python -m installer.screenshots`: the pictures in assets/screenshots/, taken from the real program.
 
 Walks through the wizard on a virtual screen, asks a question and opens the settings, in light and in dark.
-Needs Xvfb, xdotool and ImageMagick, and the starter model (converted first if it is not there).
+Needs Xvfb, xdotool and ImageMagick, and the starter model's source, as `make test` fetches it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from engine import starter
 from installer.bootstrap import ROOT
 from installer.real_screen import Screen, real_screen, wait_until
 
@@ -70,14 +69,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--theme", choices=("light", "dark"), action="append")
     themes = parser.parse_args().theme or ["light", "dark"]
-    source = starter.ensure()
     TARGET.mkdir(parents=True, exist_ok=True)
     for theme in themes:
         with tempfile.TemporaryDirectory() as folder, real_screen() as screen:
             data = Path(folder)
             (data / "settings.toml").write_text(f'[appearance]\ntheme = "{theme}"\n')
-            (data / "models").mkdir()
-            (data / "models" / source.name).symlink_to(source, target_is_directory=True)
             environment = {**screen.environment, "FIDDLER_DATA_DIR": str(data)}
             program = subprocess.Popen([sys.executable, "-m", "app"], cwd=ROOT, env=environment)
             try:
