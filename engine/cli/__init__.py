@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from engine.cli import calibrate, generate, hardware, plan
-from engine.cli.console import Console, OutputError
+from engine.cli.console import Console, OutputError, open_closed_streams
 from engine.errors import Cancelled, EngineError, ShortageError
 from engine.progress import CancelToken
 from engine.version import version
@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0: done; 1: an error, told on stderr; 2: wrong arguments; 130: interrupted with Ctrl-C; 141: whoever read
     the output went away.
     """
+    open_closed_streams()
     parser = _parser()
     parsed = parser.parse_args(arguments)
     console = Console(json=parsed.json, quiet=parsed.quiet)

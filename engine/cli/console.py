@@ -18,6 +18,16 @@ from engine.units import format_bytes
 _REDRAW = 0.1  # seconds between two states of the progress line
 
 
+def open_closed_streams() -> None:
+    """Give a process that was started without stdin, stdout or stderr (`2>&-`, some services) empty ones.
+
+    Python has None there; and the next file that is opened would take the stream's number.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
+
+
 class OutputError(FileError):
     """Stdout does not take the result."""
 

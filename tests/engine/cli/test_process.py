@@ -72,6 +72,20 @@ def test_a_closed_pipe_ends_the_command_quietly(tmp_path: Path, endless: Path) -
     assert "Exception ignored" not in err
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a Unix shell")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_do_no_harm(tmp_path: Path, endless: Path, closed: str) -> None:
+    command = f'exec "$0" -m engine generate --model "$1" --device cpu --prompt - --max-tokens 2 {closed}'
+    process = subprocess.run(
+        ["sh", "-c", command, sys.executable, str(endless)],
+        cwd=ROOT,
+        env={**os.environ, "FIDDLER_DATA_DIR": str(tmp_path)},
+        input=b"The fox",
+        capture_output=True,
+    )
+    assert process.returncode == 0, process.stderr.decode()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file here is always full")
 def test_a_full_disk_below_stdout_is_told(tmp_path: Path, endless: Path) -> None:
     with Path("/dev/full").open("w") as full:
