@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.checkpoint.inspect import ModelInfo
+from engine.gpu_format import gpu_value_bytes
 from engine.hardware.facts import DiskInfo, GpuInfo, MemoryInfo
 from engine.models.config import MixtralConfig
 from engine.requirements import Item, Need, Requirements, Resource
@@ -62,8 +63,8 @@ class VramBudget:
 
 
 def kv_bytes(info: ModelInfo, context: int, *, cuda: bool) -> int:
-    """Bytes of the KV cache for `context` tokens: bf16 on the GPU, float32 on the CPU."""
-    return context * info.kv_bytes_per_token(2 if cuda else 4)
+    """Bytes of the KV cache for `context` tokens, in the GPU's format or in float32 on the CPU."""
+    return context * info.kv_bytes_per_token(gpu_value_bytes(info) if cuda else 4)
 
 
 def workspace_bytes(config: MixtralConfig, context: int) -> int:
@@ -82,12 +83,14 @@ def vram_budget(gpu: GpuInfo, info: ModelInfo, context: int, user_budget: int | 
 
     `user_budget` is all that this program may take, in bytes; the reserve is then the user's business.
     """
+    wider = gpu_value_bytes(info) // 2  # the files and the experts' places are bf16
     base = [
-        Item("Everything but the experts", info.other_bytes),
+        Item("Everything but the experts", info.other_bytes * wider),
         Item(f"KV cache for {context} tokens", kv_bytes(info, context, cuda=True)),
-        Item("Workspace", workspace_bytes(info.config, context) // 2),  # bf16
+        Item("Workspace", workspace_bytes(info.config, context) * wider // 2),
         Item("CUDA and its libraries", CUDA_DEVICE_BYTES),
-        Item("Room to copy other experts in", STREAM_SLOTS * info.expert_bytes),
+        # In float32 an expert is widened as it runs.
+        Item("Room to copy other experts in", (STREAM_SLOTS + 2 * (wider - 1)) * info.expert_bytes),
     ]
     available = gpu.vram_free
     if user_budget is None:

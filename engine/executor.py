@@ -141,7 +141,7 @@ class ExpertExecutor:
         assert self.gpu is not None
         assert self.stream is not None
         gpu, stream = self.gpu, self.stream
-        rows = x if gpu.device.type == "cpu" else x.to(torch.bfloat16)
+        rows = x.to(gpu.number_format)
         pairs = self._link.upload(groups.pairs)
         flat = weights.reshape(-1)
         top_k = weights.shape[1]

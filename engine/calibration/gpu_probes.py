@@ -46,8 +46,8 @@ class GpuProbes:
             self._fetch()
         present = [(int(layer), int(expert)) for layer, expert in np.argwhere(self._gpu.present)]
         places = itertools.cycle([place for item in present if (place := self._gpu.place(*item)) is not None])
-        number_format = torch.bfloat16 if self._is_cuda else torch.float32
-        x = torch.randn(tokens, self._config.hidden_size, device=self._device, dtype=number_format)
+        shape = (tokens, self._config.hidden_size)
+        x = torch.randn(shape, device=self._device, dtype=self._gpu.number_format)
 
         def run() -> None:
             self._gpu.run(next(places), x)

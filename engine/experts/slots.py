@@ -20,7 +20,7 @@ class GpuExperts:
 
     `resident` is bool [layers, experts]. Behind the residents come `slots` places for streamed experts,
     reused in least-recently-used order. The device is a GPU, or, to try mixed placements without one, the
-    CPU; numbers are then computed in the inputs' format, float32.
+    CPU. `number_format` is what `run` computes in; None for bf16 on a GPU and float32 on the CPU.
     """
 
     def __init__(
@@ -29,10 +29,12 @@ class GpuExperts:
         device: torch.device,
         resident: npt.NDArray[np.bool_],
         slots: int = STREAM_SLOTS,
+        number_format: torch.dtype | None = None,
     ) -> None:
         if resident.shape != (config.num_layers, config.num_experts):
             raise ValueError(f"a placement of shape {resident.shape} does not fit the model")
         self.device = device
+        self.number_format = number_format or (torch.float32 if device.type == "cpu" else torch.bfloat16)
         self.resident = resident
         self.present = resident.copy()  # residents, and what the slots hold at the moment
         self.shape = ExpertShape(config.hidden_size, config.intermediate_size)
@@ -91,7 +93,7 @@ class GpuExperts:
         self._down[place] = down
 
     def run(self, place: int, x: torch.Tensor) -> torch.Tensor:
-        """The expert's FFN, w2 (silu(w1 x) * w3 x), for rows of x: [tokens, hidden] to the same."""
+        """The expert's FFN, w2 (silu(w1 x) * w3 x), for rows of x in `number_format`: [tokens, hidden]."""
         gate_up = functional.linear(x, self._gate_up[place].to(x.dtype))
         gate, up = gate_up.chunk(2, dim=-1)
         return functional.linear(functional.silu(gate) * up, self._down[place].to(x.dtype))

@@ -15,6 +15,7 @@ from engine.errors import HardwareError
 from engine.executor import ExpertExecutor
 from engine.experts.bank import ExpertBank, all_experts
 from engine.experts.slots import GpuExperts
+from engine.gpu_format import gpu_value_bytes
 from engine.models.mixtral import MixtralModel
 from engine.models.weights import load_dense
 from engine.options import LoadOptions
@@ -58,6 +59,7 @@ def load_model(
     costs: ExpertCosts | None = None,
     isa: Isa | None = None,
     expert_device: torch.device | None = None,
+    gpu_format: torch.dtype | None = None,
 ) -> LoadedModel:
     """Read a model and put its experts where the placement says.
 
@@ -71,6 +73,7 @@ def load_model(
         isa: the kernels' instruction set; None for the best one.
         expert_device: where placed experts go if not on the compute device: the CPU as a second "device"
             lets mixed placements be tried without a GPU.
+        gpu_format: what a GPU computes in; None for the format that suits the model's size.
 
     Raises:
         CheckpointError: the folder holds no usable model.
@@ -82,10 +85,20 @@ def load_model(
     device = compute_device(options.device)
     info = inspect_model(path)
     config = info.config
+    if gpu_format is None:
+        gpu_format = torch.float32 if gpu_value_bytes(info) == 4 else torch.bfloat16
     pool = CpuPool(options.threads, isa)
     try:
         with Checkpoint(info.path) as checkpoint:
-            weights = load_dense(checkpoint, config, device, pool, progress=progress, cancel=cancel)
+            weights = load_dense(
+                checkpoint,
+                config,
+                device,
+                pool,
+                number_format=gpu_format,
+                progress=progress,
+                cancel=cancel,
+            )
             bank = ExpertBank(config)
             bank.fill(
                 checkpoint,
@@ -98,7 +111,9 @@ def load_model(
         if device.type == "cuda" or expert_device is not None:
             if placement is None:
                 placement = place_nothing(config.num_layers, config.num_experts)
-            residents = GpuExperts(config, expert_device or device, placement.resident)
+            place = expert_device or device
+            experts_format = None if place.type == "cpu" else gpu_format
+            residents = GpuExperts(config, place, placement.resident, number_format=experts_format)
             _place(bank, residents, progress, cancel)
     except BaseException:
         pool.close()

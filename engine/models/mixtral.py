@@ -46,7 +46,7 @@ class MixtralModel:
     @property
     def cache_dtype(self) -> torch.dtype:
         """The number format of keys and values on this device."""
-        return torch.float32 if self.device.type == "cpu" else torch.bfloat16
+        return self.weights.number_format
 
     def new_cache(self, capacity: int) -> KVCache:
         """An empty cache for `capacity` tokens."""

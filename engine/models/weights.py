@@ -26,7 +26,7 @@ class Embedding(Protocol):
 
 
 class TableEmbedding:
-    """A plain bf16 table [vocabulary, hidden]."""
+    """A plain table [vocabulary, hidden]."""
 
     def __init__(self, table: torch.Tensor) -> None:
         self._table = table
@@ -64,8 +64,9 @@ class LayerWeights:
 
 @dataclass(frozen=True)
 class DenseWeights:
-    """A model without its experts."""
+    """A model without its experts. `number_format` is what its matrices are multiplied in."""
 
+    number_format: torch.dtype
     embedding: Embedding
     layers: tuple[LayerWeights, ...]
     final_norm: torch.Tensor
@@ -78,10 +79,11 @@ def load_dense(
     device: torch.device,
     pool: CpuPool,
     *,
+    number_format: torch.dtype = torch.bfloat16,
     progress: ProgressCallback = ignore_progress,
     cancel: CancelToken | None = None,
 ) -> DenseWeights:
-    """Read the dense weights: packed for the CPU's kernels, or plain bf16 on a GPU.
+    """Read the dense weights: packed for the CPU's kernels, or plain, in `number_format`, on a GPU.
 
     Raises:
         CheckpointError: a tensor is missing or unreadable.
@@ -102,7 +104,7 @@ def load_dense(
         packed = CpuLinears(pool, [*layer_shapes * config.num_layers, (config.vocab_size, hidden)])
 
     def linear(weight: torch.Tensor) -> Linear:
-        return PlainLinear(weight.to(device)) if packed is None else packed.add(weight)
+        return PlainLinear(weight.to(device, number_format)) if packed is None else packed.add(weight)
 
     def load_layer(index: int) -> LayerWeights:
         parts = [("q_proj", queries), ("k_proj", keys), ("v_proj", keys)]
@@ -131,4 +133,5 @@ def load_dense(
         embedding = TableEmbedding(output.weight)
     else:
         embedding = TableEmbedding(table.to(device))
-    return DenseWeights(embedding, tuple(layers), small(tensors.FINAL_NORM, config.hidden_size), output)
+    used = number_format if packed is None else torch.float32
+    return DenseWeights(used, embedding, tuple(layers), small(tensors.FINAL_NORM, hidden), output)

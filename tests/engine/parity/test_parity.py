@@ -38,12 +38,14 @@ def placement(kind, config, seed):
     return Placement(np.full(shape, kind == "all"))
 
 
-def load(case, kind, *, isa=None, device="cpu"):
+def load(case, kind, *, isa=None, device="cpu", gpu_format=None):
     """The case's model with experts placed on a second device, which is the CPU where `device` is."""
     second = torch.device("cpu") if device == "cpu" else None
     options = LoadOptions(threads=1 if isa == Isa.PORTABLE else 2, device=device)
     places = placement(kind, case.config, case.number)
-    return load_model(case.path, options, places, costs=Costs(), isa=isa, expert_device=second)
+    return load_model(
+        case.path, options, places, costs=Costs(), isa=isa, expert_device=second, gpu_format=gpu_format
+    )
 
 
 def run(loaded, case, policy, chunk):
@@ -124,12 +126,27 @@ def test_cuda(case, row_errors, report, number):
     case = case(number)
     turn = number
     for kind in PLACEMENTS:
-        with load(case, kind, device="cuda") as loaded:
+        with load(case, kind, device="cuda", gpu_format=torch.bfloat16) as loaded:
             for policy in POLICIES:
                 turn += 1
                 chunk = case.chunk if turn % 2 else case.prompt
                 check_bf16(case, row_errors, report, loaded, f"CUDA, {kind} placed", policy, chunk)
                 check_hits(loaded, case, kind, policy)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("number", range(CASES))
+def test_cuda_in_float32(case, row_errors, report, number):
+    """What small models compute in on a GPU, with the CPU's share in float32 too."""
+    case = case(number)
+    for kind in PLACEMENTS:
+        with load(case, kind, isa=Isa.AVX2, device="cuda") as loaded:
+            worst = (
+                row_errors(run(loaded, case, POLICIES[number % 3], case.chunk), case.reference).max().item()
+            )
+            report("float32 error, CUDA", worst)
+            assert worst <= 1e-4, kind
 
 
 def test_few_positions_are_too_close_to_call(case, report):
