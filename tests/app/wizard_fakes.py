@@ -36,7 +36,7 @@ LAPTOP = Hardware(
     ),
     gpus=(),
     memory=MemoryInfo(total=16 * GIB, available=11 * GIB, read_bandwidth=21e9),
-    disk=DiskInfo(path="/home/ada/.local/share/fiddler-chat", total=500 * GIB, free=212 * GIB),
+    disk=DiskInfo(path="/mnt/data/fiddler-chat", total=500 * GIB, free=212 * GIB),
     os_name="Linux 6.8",
     gpu_state=GpuState.NO_DRIVER,
     gpu_message="No NVIDIA driver was found, so no NVIDIA graphics card can be used. "
@@ -67,7 +67,7 @@ WORKSTATION = Hardware(
         ),
     ),
     memory=MemoryInfo(total=128 * GIB, available=119 * GIB, read_bandwidth=62e9),
-    disk=DiskInfo(path="/home/ada/.local/share/fiddler-chat", total=2000 * GIB, free=900 * GIB),
+    disk=DiskInfo(path="/mnt/data/fiddler-chat", total=2000 * GIB, free=900 * GIB),
     os_name="Linux 6.8",
     gpu_state=GpuState.READY,
 )
@@ -146,7 +146,7 @@ class ScriptedKnowledge:
     def offer(self, choice: Choice, hardware: Hardware, options: LoadOptions) -> Offer:
         self.plans.append(choice)
         entry = entry_of(choice)
-        folder = choice.folder or Path("/home/ada/.local/share/fiddler-chat/models/starter")
+        folder = choice.folder or Path("/mnt/data/fiddler-chat/models/starter")
         if folder in self.bad_folders:
             raise self.bad_folders[folder]
         info: Any = entry.info(folder) if entry else mixtral_8x7b(folder)
