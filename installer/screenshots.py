@@ -38,7 +38,7 @@ def go_on_to(screen: Screen, page: str) -> None:
         if screen.window(f"^{page}"):
             return True
         screen.press("alt+n")
-        time.sleep(0.5)
+        time.sleep(3)  # seldom: looking for windows would disturb the calibration
         return None
 
     wait_until(look, 400, page)
