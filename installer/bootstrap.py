@@ -98,7 +98,7 @@ def setup_key() -> str:
     """What the installation depends on: a change in any of it means installing (and building) again."""
     import hashlib
 
-    digest = hashlib.sha256(os.environ.get("TORCH", "").encode())
+    digest = hashlib.sha256()
     sources = [ROOT / name for name in ("pyproject.toml", "constraints.txt", "CMakeLists.txt")]
     sources += sorted((ROOT / "kernels" / "csrc").rglob("*"))
     for path in sources:
@@ -107,19 +107,25 @@ def setup_key() -> str:
     return digest.hexdigest()
 
 
+def is_current(stamp: str, key: str, torch: str) -> bool:
+    """Whether the installation that left `stamp` still holds; no wish for torch accepts the one it has."""
+    installed_key, _, installed_torch = stamp.partition("\n")
+    return installed_key == key and torch in ("", installed_torch)
+
+
 def install() -> None:
     """Install torch, the project (editable, with what its tests need) and the kernels, unless unchanged."""
-    key = setup_key()
-    if STAMP.exists() and STAMP.read_text() == key:
+    key, torch = setup_key(), os.environ.get("TORCH", "").strip()
+    if STAMP.exists() and is_current(STAMP.read_text(), key, torch):
         return
     pip = [venv_python(), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
-    if not installed("torch") or os.environ.get("TORCH"):
+    if not installed("torch") or torch:
         print(f"Installing {' '.join(torch_requirement())} …", flush=True)
         run(*pip, *torch_requirement())
     print("Building the kernels and installing the other packages …", flush=True)
     run(*pip, "--constraint", "constraints.txt", "--editable", ".[test]")
     STAMP.parent.mkdir(parents=True, exist_ok=True)
-    STAMP.write_text(key)
+    STAMP.write_text(f"{key}\n{torch}")
 
 
 def starter_wheel() -> tuple[str, str]:

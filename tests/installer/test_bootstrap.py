@@ -36,6 +36,14 @@ def test_a_changed_kernel_source_means_building_again(monkeypatch, tmp_path):
     assert bootstrap.setup_key() != before
 
 
+@pytest.mark.parametrize(
+    ("key", "torch", "current"),
+    [("a", "", True), ("a", "torch==2.13.0", True), ("a", "torch==2.14.0", False), ("b", "", False)],
+)
+def test_an_installation_holds_until_its_sources_or_the_wanted_torch_change(key, torch, current):
+    assert bootstrap.is_current("a\ntorch==2.13.0", key, torch) is current
+
+
 def test_an_unknown_command_is_a_usage_error(capsys):
     assert bootstrap.main(["fly"]) == 2
     assert "run, test, setup, package" in capsys.readouterr().err
