@@ -22,7 +22,6 @@ from kernels.layout import (
     ExpertShape,
     PackedLinear,
     check_block,
-    check_expert,
     pack_expert,
     unpack_expert,
 )
@@ -154,14 +153,6 @@ class CpuPool:
             weight.rows, weight.cols, weight.data.data_ptr(), x.data_ptr(), tokens, out.data_ptr()
         )
         return out
-
-    def pack_expert(self, w1: Tensor, w3: Tensor, w2: Tensor, out: Tensor) -> None:
-        """Pack as `kernels.layout.pack_expert` does, on all threads of the pool."""
-        self.check_usable()
-        shape = check_expert(w1, w3, w2, out)
-        self._native.pack_expert(
-            shape.hidden, shape.intermediate, w1.data_ptr(), w3.data_ptr(), w2.data_ptr(), out.data_ptr()
-        )
 
     def read(self, buffer: Tensor) -> int:
         """Read a buffer on all threads and return the exclusive or of its 64-bit words.

@@ -56,8 +56,7 @@ class ExpertShape:
 def pack_expert(w1: Tensor, w3: Tensor, w2: Tensor, out: Tensor) -> None:
     """Pack bf16 w1, w3 [intermediate, hidden] and w2 [hidden, intermediate] into out, uint8 [nbytes].
 
-    Runs on the calling thread with the GIL released, so several experts can be packed by several threads;
-    `CpuPool.pack_expert` divides one expert between the pool's threads.
+    Runs on the calling thread with the GIL released, so several experts can be packed by several threads.
     """
     shape = check_expert(w1, w3, w2, out)
     native.load().pack_expert(

@@ -83,13 +83,6 @@ class NativePool {
         .wait();
   }
 
-  void pack_expert(std::size_t hidden, std::size_t intermediate, std::size_t w1, std::size_t w3, std::size_t w2,
-                   std::size_t out) {
-    submit(make_pack_expert_task({hidden, intermediate}, at<const std::uint16_t>(w1), at<const std::uint16_t>(w3),
-                                 at<const std::uint16_t>(w2), at<std::uint8_t>(out)))
-        .wait();
-  }
-
   std::uint64_t read(std::size_t data, std::size_t words) {
     std::uint64_t checksum;
     submit(make_read_task(at<const std::uint64_t>(data), words, &checksum)).wait();
@@ -165,7 +158,6 @@ NB_MODULE(_native, m) {
       .def("submit_experts", &NativePool::submit_experts, nogil())
       .def("run_chosen", &NativePool::run_chosen, nogil())
       .def("linear", &NativePool::linear, nogil())
-      .def("pack_expert", &NativePool::pack_expert, nogil())
       .def("read", &NativePool::read, nogil())
       .def("token_pass", &NativePool::token_pass)
       .def("close", &NativePool::close, nogil())

@@ -24,6 +24,7 @@ from app.dialogs import MessageDialog
 from app.preferences.dialog import PreferencesDialog
 from app.preferences.simple_pages import recommended
 from app.settings import OPTIONS, SettingsStore, registry
+from app.widgets.problem import ProblemText
 from app.wizard.state import Measured, Step
 from app.worker import EngineWorker
 from engine.errors import FileError
@@ -220,6 +221,8 @@ def test_what_cannot_be_saved_is_said(
     monkeypatch.setattr(settings, "update", full)
     editor(dialog, "panel.visible").click()
     [message] = dialog.findChildren(MessageDialog)
+    [text] = message.findChildren(ProblemText)
+    assert (text.what.text(), text.why.text()) == ("The settings could not be saved.", "The disk is full.")
     message.close()
 
 
