@@ -25,3 +25,29 @@ class NativeMissingError(KernelsError, ImportError):
 
 class PoolError(KernelsError, RuntimeError):
     """A pool was used after it was closed, or in a process forked from its own."""
+
+
+class WeightError(KernelsError, ValueError):
+    """A weight that cannot be used: the first one, at `row`, `col` of `matrix` (such as "w1")."""
+
+    def __init__(self, matrix: str, row: int, col: int, what: str, action: str = "") -> None:
+        super().__init__(f"{matrix} {what} at row {row}, column {col}.", action)
+        self.matrix = matrix
+        self.row = row
+        self.col = col
+
+
+class NonFiniteWeightError(WeightError):
+    """A weight is NaN or infinite; where a group's scale is, the position is that of its first weight."""
+
+    def __init__(self, matrix: str, row: int, col: int) -> None:
+        super().__init__(matrix, row, col, "has a weight that is NaN or infinite")
+
+
+class WeightRangeError(WeightError):
+    """A weight is too large for the scales (float16) of the format it is quantised to."""
+
+    def __init__(self, matrix: str, row: int, col: int) -> None:
+        super().__init__(
+            matrix, row, col, "has a weight too large for 8 or 4 bits", "Keep this model in bf16."
+        )
