@@ -1,9 +1,15 @@
 """The packed layout of weights on the host (csrc/layout.h), its sizes, and the way back to plain matrices.
 
-A tile is 16 rows × 32 inputs of bf16 with pairs of inputs interleaved, [16 pairs][16 rows][2]: 1 KB. An
-expert is a sequence of panels of 32 intermediate neurons; a panel holds the tiles of its w1 rows, of its w3
-rows, and of the matching w2 columns, so that it is a complete piece of the expert. Sizes are padded to 32
-with zeros.
+A tile is 16 rows × 32 inputs; as bf16 1 KB, pairs of inputs interleaved, [16 pairs][16 rows][2]. An expert is
+a sequence of panels of 32 intermediate neurons; a panel holds the tiles of its w1 rows, of its w3 rows, and
+of the matching w2 columns, so that it is a complete piece of the expert. Sizes are padded to 32 with zeros.
+
+Quantised formats (`kernels.formats`) have smaller tiles: int8 512 bytes, [8 quads of inputs][16 rows][4];
+int4 256 bytes, [4 octets][16 rows] words of 32 bits, whose bits 4j … 4j+3 (j < 4) hold input 2j of the octet
+and bits 16+4j … 16+4j+3 input 2j+1. A panel's tiles are followed, in the same order, by 32 bytes for each:
+int8 float16 scales [16 rows]; int4 scales [16 rows] and minimums [16 rows], a byte each. For int4 a side table
+follows the last panel, float16 d [16 rows] and e [16 rows] for each row tile and 8 tiles along the reduction:
+first those of w1 and w3 [panel][2 row tiles of w1, 2 of w3][hidden / 256], then w2's [panel / 8][row tile].
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ import torch
 from torch import Tensor
 
 from kernels import native
+from kernels.formats import BLOCK_GROUPS, WeightFormat
 
 TILE_ROWS = 16
 TILE_COLS = 32
@@ -27,6 +34,7 @@ class ExpertShape:
 
     hidden: int
     intermediate: int
+    format: WeightFormat = WeightFormat.BF16
 
     def __post_init__(self) -> None:
         if self.hidden < 1 or self.intermediate < 1:
@@ -45,12 +53,19 @@ class ExpertShape:
     @property
     def panel_nbytes(self) -> int:
         """Bytes of one panel: for each tile along the hidden size four of w1 and w3, and two of w2."""
-        return 6 * self.k_tiles * TILE_BYTES
+        return 6 * self.k_tiles * (self.format.tile_nbytes + self.format.group_nbytes)
+
+    @property
+    def side_nbytes(self) -> int:
+        """Bytes of the side table behind the panels."""
+        gate_up = self.panels * 4 * -(-self.k_tiles // BLOCK_GROUPS)
+        down = -(-self.panels // BLOCK_GROUPS) * 2 * self.k_tiles
+        return (gate_up + down) * self.format.side_nbytes
 
     @property
     def nbytes(self) -> int:
         """Bytes of the packed expert."""
-        return self.panels * self.panel_nbytes
+        return self.panels * self.panel_nbytes + self.side_nbytes
 
 
 def pack_expert(w1: Tensor, w3: Tensor, w2: Tensor, out: Tensor) -> None:

@@ -1,8 +1,4 @@
-// The packed layout of weights on the host: tiles, panels, experts.
-//
-// A tile is 16 rows x 32 inputs of bf16 with pairs of inputs interleaved, [16 pairs][16 rows][2]: 1 KB. An
-// expert is a sequence of panels of 32 intermediate neurons; a panel holds the tiles of its w1 rows, of its w3
-// rows, and of the matching w2 columns. Sizes are padded to 32 with zeros, which add nothing to any product.
+// The packed layout of weights on the host: tiles, panels, experts. kernels/layout.py describes it in words.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +8,51 @@ namespace fiddler {
 constexpr std::size_t kTileRows = 16;
 constexpr std::size_t kTileCols = 32;
 constexpr std::size_t kTilePairs = kTileCols / 2;
-constexpr std::size_t kTileBytes = kTileRows * kTileCols * 2;
+constexpr std::size_t kTileBytes = kTileRows * kTileCols * 2;   // of bf16
 constexpr std::size_t kPanelRows = 32;                          // intermediate neurons of a panel
 constexpr std::size_t kPanelGateUpTiles = 4;                    // row tiles: two of w1, then two of w3
+constexpr std::size_t kSideTiles = 8;                           // tiles along the reduction that share an entry
 
 constexpr std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+
+enum class WeightFormat { kBf16, kInt8, kInt4 };  // the numbers of kernels/formats.py
+constexpr std::size_t kFormats = 3;
+
+constexpr std::size_t tile_bytes(WeightFormat format) {
+  return format == WeightFormat::kBf16 ? kTileBytes : format == WeightFormat::kInt8 ? kTileBytes / 2 : kTileBytes / 4;
+}
+// int8: 16 float16 scales; int4: 16 scales and 16 minimums of 8 bits.
+constexpr std::size_t group_bytes(WeightFormat format) { return format == WeightFormat::kBf16 ? 0 : 32; }
+// 16 pairs of float16 factors.
+constexpr std::size_t side_bytes(WeightFormat format) { return format == WeightFormat::kInt4 ? 64 : 0; }
 
 struct ExpertShape {
   std::size_t hidden;
   std::size_t intermediate;
+  WeightFormat format = WeightFormat::kBf16;
 
   std::size_t k_tiles() const { return ceil_div(hidden, kTileCols); }          // along w1's and w3's inputs
+  std::size_t gate_up_tiles() const { return kPanelGateUpTiles * k_tiles(); }  // of a panel
   std::size_t down_row_tiles() const { return 2 * k_tiles(); }                 // along w2's rows
+  std::size_t panel_tiles() const { return gate_up_tiles() + down_row_tiles(); }
   std::size_t padded_hidden() const { return k_tiles() * kTileCols; }
   std::size_t panels() const { return ceil_div(intermediate, kPanelRows); }
-  std::size_t down_offset() const { return kPanelGateUpTiles * k_tiles() * kTileBytes; }  // w2 in its panel
-  std::size_t panel_bytes() const { return down_offset() + down_row_tiles() * kTileBytes; }
-  std::size_t nbytes() const { return panels() * panel_bytes(); }
+
+  // Offsets within a panel: w2's tiles; the parameters of the groups of w1's and w3's tiles; those of w2's.
+  std::size_t down_offset() const { return gate_up_tiles() * tile_bytes(format); }
+  std::size_t groups_offset() const { return panel_tiles() * tile_bytes(format); }
+  std::size_t down_groups_offset() const { return groups_offset() + gate_up_tiles() * group_bytes(format); }
+  std::size_t panel_bytes() const { return panel_tiles() * (tile_bytes(format) + group_bytes(format)); }
+
+  // Offsets within the block: of the side table, and of w2's part of it.
+  std::size_t side_columns() const { return ceil_div(k_tiles(), kSideTiles); }  // entries of a row tile of w1, w3
+  std::size_t side_offset() const { return panels() * panel_bytes(); }
+  std::size_t down_side_offset() const {
+    return side_offset() + panels() * kPanelGateUpTiles * side_columns() * side_bytes(format);
+  }
+  std::size_t nbytes() const {
+    return down_side_offset() + ceil_div(panels(), kSideTiles) * down_row_tiles() * side_bytes(format);
+  }
 };
 
 struct LinearShape {
