@@ -18,7 +18,15 @@ from typing import Self, TypeVar
 import numpy as np
 
 from engine.checkpoint.gguf_header import Cursor, Scalar, Value, damaged
-from engine.checkpoint.gguf_quants import LAYOUTS, UNREAD_TYPES, Bytes, Floats, GgmlType, dequantize
+from engine.checkpoint.gguf_quants import (
+    Bytes,
+    Floats,
+    GgmlType,
+    UnreadType,
+    block_size,
+    dequantize,
+    tensor_type,
+)
 from engine.errors import CheckpointError
 
 MAGIC = b"GGUF"
@@ -36,12 +44,13 @@ S = TypeVar("S", int, float, bool, str)
 class TensorInfo:
     """One tensor of the table. `shape` is outermost first, as in torch (the file has it the other way).
 
-    `offset` counts from the start of the file; the data is `nbytes` long.
+    `offset` counts from the start of the file; the data is `nbytes` long. A tensor of an `UnreadType` can be
+    listed but not read.
     """
 
     name: str
     shape: tuple[int, ...]
-    kind: GgmlType
+    kind: GgmlType | UnreadType
     offset: int
     nbytes: int
 
@@ -72,12 +81,39 @@ class GgufFile:
         self.close()
 
     def read(self, name: str) -> Floats:
-        """The tensor `name` as float32 in its shape. Raises `CheckpointError` if there is none."""
+        """The tensor `name` as float32 in its shape.
+
+        Raises `CheckpointError` if there is none, or if its type is not read here.
+        """
+        info = self._info(name)
+        if isinstance(info.kind, UnreadType):
+            raise _unread(self.path, name, info.kind.name)
+        return dequantize(info.kind, self._data(info.offset, info.nbytes)).reshape(info.shape)
+
+    def read_blocks(self, name: str, index: int = 0) -> Bytes:
+        """A matrix of the tensor `name` as it lies in the file: uint8 [rows, blocks in a row, block bytes].
+
+        A tensor of three dimensions is a list of matrices, of which `index` is read alone. Raises
+        `CheckpointError` if there is no such tensor or matrix.
+        """
+        info = self._info(name)
+        matrices = math.prod(info.shape[:-2])
+        if len(info.shape) < 2 or not 0 <= index < matrices:
+            raise damaged(self.path, f"The tensor “{name}” of shape {info.shape} has no matrix {index}.")
+        weights, nbytes = block_size(info.kind)
+        rows, cols = info.shape[-2:]
+        size = info.nbytes // matrices
+        return self._data(info.offset + index * size, size).reshape(rows, cols // weights, nbytes)
+
+    def _info(self, name: str) -> TensorInfo:
         info = self.tensors.get(name)
         if info is None:
             raise damaged(self.path, f"It has no tensor “{name}”.")
-        data: Bytes = np.frombuffer(self._map[info.offset : info.offset + info.nbytes], np.uint8)
-        return dequantize(info.kind, data).reshape(info.shape)
+        return info
+
+    def _data(self, offset: int, nbytes: int) -> Bytes:
+        """A copy, which outlives the map."""
+        return np.frombuffer(self._map[offset : offset + nbytes], np.uint8)
 
     def get(self, key: str, kind: type[S]) -> S:
         """The metadata value `key`, which must be of type `kind`; `CheckpointError` otherwise."""
@@ -113,6 +149,14 @@ def _map_file(path: Path) -> mmap.mmap:
             why=f"The system says: {error.strerror or error}.",
             action="Check that the file exists and that you may read it.",
         ) from error
+
+
+def _unread(path: Path, tensor: str, kind: str) -> CheckpointError:
+    return CheckpointError(
+        f"{path.name} is stored in a format this program does not read.",
+        why=f"The tensor “{tensor}” has the type {kind}.",
+        action=f"Use a file whose types are among {', '.join(kind.name for kind in GgmlType)}.",
+    )
 
 
 def _parse(data: mmap.mmap, path: Path) -> tuple[int, Mapping[str, Value], Mapping[str, TensorInfo]]:
@@ -172,7 +216,7 @@ class _Info:
 
     name: str
     shape: tuple[int, ...]
-    kind: GgmlType
+    kind: GgmlType | UnreadType
     offset: int
 
     @staticmethod
@@ -183,26 +227,21 @@ class _Info:
             raise damaged(path, f"The tensor “{name}” claims {dimensions} dimensions.")
         shape = tuple(cursor.u64() for _ in range(dimensions))[::-1]
         number = cursor.u32()
-        try:
-            kind = GgmlType(number)
-        except ValueError as error:
-            raise CheckpointError(
-                f"{path.name} is stored in a format this program does not read.",
-                why=f"The tensor “{name}” has the type {UNREAD_TYPES.get(number, number)}.",
-                action=f"Use a file whose types are among {', '.join(kind.name for kind in GgmlType)}.",
-            ) from error
+        kind = tensor_type(number)
+        if kind is None:
+            raise _unread(path, name, str(number))
         return _Info(name, shape, kind, cursor.u64())
 
     def locate(self, start: int, alignment: int, end: int, path: Path) -> TensorInfo:
         """Check shape and place against the file of `end` bytes whose data part begins at `start`."""
-        layout = LAYOUTS[self.kind]
-        if 0 in self.shape or self.shape[-1] % layout.weights:
+        weights, block = block_size(self.kind)
+        if 0 in self.shape or self.shape[-1] % weights:
             raise damaged(path, f"The tensor “{self.name}” has the impossible shape {self.shape}.")
         if self.offset % alignment:
             raise damaged(
                 path, f"The tensor “{self.name}” does not begin at a multiple of {alignment} bytes."
             )
-        nbytes = math.prod(self.shape) // layout.weights * layout.nbytes
+        nbytes = math.prod(self.shape) // weights * block
         offset = start + self.offset
         if offset + nbytes > end:
             raise damaged(
