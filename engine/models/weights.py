@@ -14,7 +14,7 @@ from engine.models.config import MixtralConfig
 from engine.models.linear import CpuLinear, CpuLinears, Linear, PlainLinear
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from kernels.cpu import CpuPool, PackedLinear
-from kernels.layout import TILE_COLS, TILE_ROWS
+from kernels.shape import TILE_COLS, TILE_ROWS
 
 
 class Embedding(Protocol):
