@@ -91,7 +91,7 @@ def _cpu_rate(hardware: Hardware, threads: int) -> tuple[float, float]:
     """Bytes per second at which the kernels will read weights, (low, high)."""
     measured = hardware.memory.read_bandwidth
     if measured is not None:
-        share = min(1.0, threads / hardware.cpu.usable_cores)
+        share = min(1.0, threads / hardware.cpu.default_threads)
         return measured * share * _KERNEL_EFFICIENCY[0], measured * _KERNEL_EFFICIENCY[1]
     low, high = _SERVER_RATE if hardware.cpu.usable_cores >= _SERVER_CORES else _DESKTOP_RATE
     return min(low, threads * _CORE_RATE[0]), min(high, threads * _CORE_RATE[1])

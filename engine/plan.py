@@ -109,7 +109,7 @@ def make_plan(
     cuda = vram is not None
     gpu = hardware.gpu if cuda else None
     slots = 0 if vram is None else vram.slots
-    threads = options.threads or hardware.cpu.usable_cores
+    threads = options.threads or hardware.cpu.default_threads
     needs = [ram_need(hardware.memory, info, context, cuda=cuda, reserve=options.ram_reserve)]
     if vram is not None:
         needs.append(vram.need())

@@ -25,7 +25,7 @@ from kernels.layout import (
     pack_expert,
     unpack_expert,
 )
-from kernels.threads import usable_cores
+from kernels.threads import default_pool_threads
 
 __all__ = [
     "CpuPool",
@@ -92,7 +92,7 @@ class CpuPool:
     def __init__(self, threads: int | None = None, isa: Isa | None = None) -> None:
         if threads is not None and threads < 1:
             raise ValueError(f"a pool has at least one thread, not {threads}")
-        self.threads = threads if threads is not None else usable_cores()
+        self.threads = threads if threads is not None else default_pool_threads()
         self.isa = check_available(isa) if isa is not None else default_isa()
         self._process = os.getpid()
         try:

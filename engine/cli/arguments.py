@@ -33,7 +33,7 @@ def add_loading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--vram-budget", type=float, metavar="GIB", help="graphics memory to use at most")
     group.add_argument("--ram-reserve", type=float, metavar="GIB", help="memory left to other programs")
     group.add_argument("--context", type=int, metavar="TOKENS", help="context length (default: up to 4096)")
-    group.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: the usable cores)")
+    group.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: by the cores)")
     group.add_argument("--force", action="store_true", help="go on although memory looks short")
 
 

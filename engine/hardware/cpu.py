@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 import sys
 from pathlib import Path
 
-import psutil
-
 from engine.errors import HardwareError
-from engine.hardware.cgroup import CgroupLimits
 from engine.hardware.facts import CpuInfo
-from engine.hardware.topology import Topology, linux_topology, psutil_topology
+from kernels.cgroup import CgroupLimits
 from kernels.errors import KernelsError
 from kernels.isa import available_isas, default_isa
+from kernels.threads import allowed_cpus, detect_topology
 
 # The features that decide how fast experts run, in the kernel's spelling.
 _FEATURES = (
@@ -51,15 +48,9 @@ def detect_cpu(limits: CgroupLimits) -> CpuInfo:
         logical_cores=topology.logical,
         physical_cores=topology.physical,
         performance_cores=topology.performance,
-        usable_cores=topology.usable(_allowed(), limits.cpus),
+        usable_cores=topology.usable(allowed_cpus(), limits.cpus),
         quota=limits.cpus,
     )
-
-
-def detect_topology() -> Topology:
-    """The machine's cores, from the best source there is."""
-    found = linux_topology() if sys.platform == "linux" else None
-    return found or psutil_topology(psutil.cpu_count(), psutil.cpu_count(logical=False))
 
 
 def parse_name(cpuinfo: str) -> str | None:
@@ -79,15 +70,6 @@ def parse_features(cpuinfo: str) -> tuple[str, ...]:
             present = set(value.split())
             return tuple(feature for feature in _FEATURES if feature in present)
     return ()
-
-
-def _allowed() -> frozenset[int] | None:
-    """The logical CPUs that affinity leaves to this process; None where the system has no such notion."""
-    if hasattr(os, "sched_getaffinity"):
-        return frozenset(os.sched_getaffinity(0))
-    if sys.platform == "win32":
-        return frozenset(psutil.Process().cpu_affinity() or ()) or None
-    return None
 
 
 def _name(cpuinfo: str) -> str:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.hardware.bandwidth import measure_read_bandwidth
-from engine.hardware.cgroup import read_limits
 from engine.hardware.cpu import detect_cpu
 from engine.hardware.facts import Hardware
 from engine.hardware.gpu import detect_gpus
 from engine.hardware.memory import detect_disk, detect_memory
 from engine.hardware.torch_build import find_torch_build
 from engine.paths import data_dir
+from kernels.cgroup import read_limits
 
 
 def detect(folder: Path | None = None, *, measure_memory: bool = False) -> Hardware:
@@ -39,5 +39,5 @@ def detect(folder: Path | None = None, *, measure_memory: bool = False) -> Hardw
 
 def with_bandwidth(hardware: Hardware) -> Hardware:
     """The same machine with its memory's read bandwidth measured (about half a second)."""
-    bandwidth = measure_read_bandwidth(hardware.cpu.usable_cores, hardware.memory.available)
+    bandwidth = measure_read_bandwidth(hardware.cpu.default_threads, hardware.memory.available)
     return replace(hardware, memory=replace(hardware.memory, read_bandwidth=bandwidth))

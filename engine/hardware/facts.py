@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.isa_words import isa_words
 from engine.units import GIB, format_bytes, format_rate
+from kernels.topology import default_threads
 
 # Transfer rate in bytes per second of one PCIe lane, by generation, after line coding (8b/10b up to 2.0,
 # 128b/130b from 3.0, FLIT in 6.0): PCI-SIG's figures. Copies reach about 85% of it.
@@ -21,8 +22,8 @@ class CpuInfo:
 
     `isas` are the kernel levels this CPU and operating system can run, in rising order; `isa` the one in use
     (`FIDDLER_MAX_ISA` may cap it). `performance_cores` equals `physical_cores` unless the CPU is hybrid.
-    `usable_cores` is the number of physical performance cores left by CPU affinity and the cgroup's quota:
-    the threads to start. `quota` is the cgroup's limit in CPUs (None: no limit).
+    `usable_cores` is the number of physical performance cores left by CPU affinity and the cgroup's quota.
+    `quota` is the cgroup's limit in CPUs (None: no limit).
     """
 
     name: str
@@ -39,6 +40,11 @@ class CpuInfo:
     def hybrid(self) -> bool:
         """Whether the CPU has efficiency cores beside its performance cores."""
         return self.performance_cores < self.physical_cores
+
+    @property
+    def default_threads(self) -> int:
+        """Threads of the CPU pool unless told otherwise: the usable cores, on larger machines all but one."""
+        return default_threads(self.usable_cores)
 
     def summary(self) -> str:
         """One line: name, cores, instruction set."""
@@ -175,7 +181,7 @@ class Hardware:
     def fingerprint_parts(self, threads: int | None = None) -> dict[str, str]:
         """What makes another calibration necessary when it changes, by the names people know.
 
-        `threads` is the size of the CPU pool where it is not the default, the usable cores.
+        `threads` is the size of the CPU pool where it is not the default.
 
         Free memory, disk, and the size of RAM are left out: they change from day to day, or do not change how
         fast anything runs. The link's maximum counts, not what an idling GPU negotiated.
@@ -190,7 +196,7 @@ class Hardware:
         return {
             "processor": self.cpu.name,
             "instruction set": isa_words(self.cpu.isa),
-            "CPU threads": str(threads or self.cpu.usable_cores),
+            "CPU threads": str(threads or self.cpu.default_threads),
             "graphics card": graphics,
         }
 

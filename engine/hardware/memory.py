@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 
 from engine.files import file_error
-from engine.hardware.cgroup import CgroupLimits
 from engine.hardware.facts import DiskInfo, MemoryInfo
+from kernels.cgroup import CgroupLimits
 
 # A virtual machine whose memory is plugged in as it is used has a device bound to this driver.
 _VIRTIO_MEM = Path("/sys/bus/virtio/drivers/virtio_mem")

@@ -88,7 +88,7 @@ def test_a_cap_above_the_machine_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
 def test_looking_at_the_machine_does_not_import_torch() -> None:
     code = (
         "import sys, kernels.isa, kernels.threads, kernels.errors;"
-        "kernels.isa.available_isas(); kernels.threads.usable_cores();"
+        "kernels.isa.available_isas(); kernels.threads.usable_cores(); kernels.threads.usable_cpus();"
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])

@@ -299,7 +299,8 @@ def test_no_threads_is_an_error() -> None:
         CpuPool(0)
 
 
-def test_the_default_is_the_usable_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kernels.cpu.usable_cores", lambda: 3)
-    with CpuPool() as pool:
-        assert pool.threads == 3
+def test_the_default_leaves_a_core_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cores, threads in ((3, 3), (8, 7)):
+        monkeypatch.setattr("kernels.threads.usable_cores", lambda cores=cores: cores)
+        with CpuPool() as pool:
+            assert pool.threads == threads

@@ -1,66 +1,73 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import sys
 
 import pytest
 
 from kernels import threads
+from kernels.cgroup import CgroupLimits
+from kernels.topology import Topology
+
+HYBRID = Topology(
+    (*(frozenset({2 * core, 2 * core + 1}) for core in range(8)), frozenset({16}), frozenset({17})),
+    efficiency=frozenset({16, 17}),
+)
 
 
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Eight performance cores with two hardware threads each, two efficiency cores, no limits."""
+    monkeypatch.setattr(threads, "detect_topology", lambda: HYBRID)
+    monkeypatch.setattr(threads, "allowed_cpus", lambda: None)
+    monkeypatch.setattr(threads, "read_limits", CgroupLimits)
+    return monkeypatch
 
 
-def test_siblings_count_once(tmp_path: Path) -> None:
-    for cpu, siblings in enumerate(["0,2", "1,3", "0,2", "1,3"]):
-        write(tmp_path / f"cpu{cpu}/topology/thread_siblings_list", siblings + "\n")
-    assert threads._physical_cores({0, 1, 2, 3}, tmp_path) == 2
-    assert threads._physical_cores({0, 2}, tmp_path) == 1
-    assert threads._physical_cores({0, 1}, tmp_path) == 2
-    assert threads._physical_cores({7, 8}, tmp_path) == 2  # no lists for these
+def test_performance_cores_first_and_one_left_by_default(machine: pytest.MonkeyPatch) -> None:
+    assert threads.usable_cores() == 8
+    assert threads.usable_cpus() == (0, 2, 4, 6, 8, 10, 12, 14, 16, 17)
+    assert threads.default_pool_threads() == 7
 
 
-def test_quota_of_a_version_2_group(tmp_path: Path) -> None:
-    process = tmp_path / "cgroup"
-    process.write_text("0::/user/app\n")
-    assert threads._quota(tmp_path, process) is None
-    write(tmp_path / "user/app/cpu.max", "max 100000\n")
-    assert threads._quota(tmp_path, process) is None
-    write(tmp_path / "user/cpu.max", "250000 100000\n")  # the parent's limit counts, too
-    assert threads._quota(tmp_path, process) == 2.5
-    write(tmp_path / "user/app/cpu.max", "50000 100000\n")
-    assert threads._quota(tmp_path, process) == 0.5
-
-
-def test_quota_of_a_version_1_group_seen_from_its_container(tmp_path: Path) -> None:
-    process = tmp_path / "cgroup"
-    process.write_text("5:memory:/x\n4:cpu,cpuacct:/outside/name\n")
-    write(tmp_path / "cpu/cpu.cfs_quota_us", "-1\n")
-    write(tmp_path / "cpu/cpu.cfs_period_us", "100000\n")
-    assert threads._quota(tmp_path, process) is None
-    write(tmp_path / "cpu/cpu.cfs_quota_us", "300000\n")
-    assert threads._quota(tmp_path, process) == 3.0
-
-
-def test_no_groups_no_quota(tmp_path: Path) -> None:
-    assert threads._quota(tmp_path, tmp_path / "missing") is None
-
-
-@pytest.mark.parametrize(("quota", "cores"), [(None, 4), (2.5, 2), (0.5, 1), (64.0, 4)])
-def test_the_smallest_limit_wins(monkeypatch: pytest.MonkeyPatch, quota: float | None, cores: int) -> None:
-    monkeypatch.setattr(threads, "_allowed_cpus", lambda: frozenset(range(8)))
-    monkeypatch.setattr(threads, "_physical_cores", lambda cpus: len(cpus) // 2)
-    monkeypatch.setattr(threads, "_quota", lambda: quota)
+@pytest.mark.parametrize(("quota", "cores", "default"), [(None, 8, 7), (6.9, 6, 5), (2.5, 2, 2), (0.5, 1, 1)])
+def test_the_quota_cuts_both(
+    machine: pytest.MonkeyPatch, quota: float | None, cores: int, default: int
+) -> None:
+    machine.setattr(threads, "read_limits", lambda: CgroupLimits(cpus=quota))
     assert threads.usable_cores() == cores
+    assert threads.default_pool_threads() == default
+    assert len(threads.usable_cpus()) == (cores if quota is not None else 10)
+
+
+def test_the_affinity_mask_cuts_both(machine: pytest.MonkeyPatch) -> None:
+    machine.setattr(threads, "allowed_cpus", lambda: frozenset({3, 4, 5, 17}))
+    assert threads.usable_cores() == 2
+    assert threads.usable_cpus() == (3, 4, 17)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinity masks")
-def test_the_affinity_mask_is_respected() -> None:
+def test_the_affinity_mask_of_this_process_is_respected() -> None:
     before = os.sched_getaffinity(0)
     try:
-        os.sched_setaffinity(0, {min(before)})
+        os.sched_setaffinity(0, {max(before)})
         assert threads.usable_cores() == 1
+        assert threads.usable_cpus() == (max(before),)
     finally:
         os.sched_setaffinity(0, before)
+
+
+def test_a_system_without_sys_counts_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert threads.detect_topology().physical >= 1
+    assert threads.usable_cores() >= 1
+
+
+@pytest.mark.parametrize(("value", "allowed"), [(None, True), ("1", True), ("", True), ("0", False)])
+def test_pinning_can_be_switched_off(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, allowed: bool
+) -> None:
+    monkeypatch.delenv(threads.PIN_VARIABLE, raising=False)
+    if value is not None:
+        monkeypatch.setenv(threads.PIN_VARIABLE, value)
+    assert threads.pinning_allowed() is allowed

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from engine.errors import HardwareError
-from engine.hardware.cgroup import CgroupLimits
 from engine.hardware.cpu import detect_cpu, parse_features, parse_name
+from kernels.cgroup import CgroupLimits
 
 CPUINFO = """processor\t: 0
 vendor_id\t: GenuineIntel

@@ -7,9 +7,9 @@ import pytest
 
 from engine.errors import FileError
 from engine.hardware.bandwidth import measure_read_bandwidth
-from engine.hardware.cgroup import CgroupLimits
 from engine.hardware.memory import detect_disk, detect_memory, has_plugged_memory, within_limits
 from engine.units import GIB, MIB
+from kernels.cgroup import CgroupLimits
 
 
 def test_this_machine() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.hardware.topology import Topology, linux_topology, parse_cpu_list, psutil_topology
+from kernels.topology import Topology, default_threads, linux_topology, parse_cpu_list, psutil_topology
 
 
 def machine(root: Path, siblings: dict[int, str], **extra: str) -> Path:
@@ -44,6 +44,11 @@ def test_hyperthreads_share_a_core(tmp_path: Path) -> None:
     assert found.usable(frozenset({0, 4, 1}), None) == 2  # two threads of one core are one core
     assert found.usable(None, 2.9) == 2
     assert found.usable(None, 0.5) == 1
+    assert found.order(None, None) == (0, 1, 2, 3)
+    assert found.order(frozenset({2, 4, 5, 7}), None) == (2, 4, 5, 7)  # the other thread of a core will do
+    assert found.order(frozenset({0, 4, 1}), None) == (0, 1)
+    assert found.order(None, 2.9) == (0, 1)
+    assert found.order(None, 0.5) == (0,)
 
 
 def hybrid(tmp_path: Path, **extra: str) -> Topology:
@@ -59,6 +64,9 @@ def test_hybrid_cores_as_the_kernel_names_them(tmp_path: Path) -> None:
     assert (found.logical, found.physical, found.performance) == (8, 6, 2)
     assert found.usable(None, None) == 2
     assert found.usable(frozenset({4, 5, 6}), None) == 3  # pinned to efficiency cores: use them
+    assert found.order(None, None) == (0, 2, 4, 5, 6, 7)
+    assert found.order(None, 3.0) == (0, 2, 4)
+    assert found.order(frozenset({4, 5, 6}), None) == (4, 5, 6)
 
 
 def test_hybrid_cores_by_frequency(tmp_path: Path) -> None:
@@ -71,6 +79,12 @@ def test_hybrid_cores_by_frequency(tmp_path: Path) -> None:
         },
     )
     assert found.performance == 2
+
+
+def test_efficiency_cores_come_last_whatever_their_numbers() -> None:
+    found = Topology(tuple(frozenset({cpu}) for cpu in range(6)), efficiency=frozenset({0, 1, 2}))
+    assert found.order(None, None) == (3, 4, 5, 0, 1, 2)
+    assert found.order(frozenset({1, 4}), None) == (4, 1)
 
 
 def test_favoured_cores_are_not_another_kind(tmp_path: Path) -> None:
@@ -121,3 +135,12 @@ def test_usable_cores_stay_within_every_limit(
     assert 1 <= usable <= min(physical, len(allowed))
     if quota is not None:
         assert usable <= max(1, quota)
+    order = found.order(allowed, quota)
+    assert len(order) == usable  # one kind of cores here
+    assert set(order) <= allowed
+    assert len({cpu % physical for cpu in order}) == len(order)  # each of another core
+
+
+@pytest.mark.parametrize(("usable", "threads"), [(1, 1), (2, 2), (5, 5), (6, 5), (16, 15)])
+def test_many_cores_leave_one_by_default(usable: int, threads: int) -> None:
+    assert default_threads(usable) == threads

@@ -1,10 +1,11 @@
-"""Which logical CPUs share a physical core, and which cores are efficiency cores.
+"""Which logical CPUs share a physical core, which cores are efficiency cores, and which of them to use.
 
-On Linux from `/sys` (below `root`, which tests replace); elsewhere counts from psutil.
+On Linux from `/sys` (below `root`, which tests replace); elsewhere from counts. Torch-free.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,15 @@ from pathlib import Path
 # Where the kernel does not name the types, a core counts as an efficiency core if its top frequency is below
 # this share of the fastest core's. Cores of one type differ by a few percent (favoured cores), types by 20%.
 _EFFICIENCY_SHARE = 0.82
+
+# From this many usable cores on, the default leaves one to the thread that feeds the GPU and to other
+# programs. Below it, a core is too much of the machine.
+_SPARE_CORE_FROM = 6
+
+
+def default_threads(usable: int) -> int:
+    """Threads of a pool, its caller included, on `usable` cores, where nobody asked for a number."""
+    return usable - 1 if usable >= _SPARE_CORE_FROM else usable
 
 
 @dataclass(frozen=True)
@@ -37,16 +47,26 @@ class Topology:
         return sum(not core <= self.efficiency for core in self.cores) or self.physical
 
     def usable(self, allowed: frozenset[int] | None, quota: float | None) -> int:
-        """Threads worth starting: performance cores with an allowed logical CPU, within the quota.
+        """Cores worth keeping busy: performance cores with an allowed logical CPU, within the quota.
 
         Where affinity leaves only efficiency cores, those count. At least one.
         """
         reachable = [core for core in self.cores if allowed is None or core & allowed]
         chosen = [core for core in reachable if not core <= self.efficiency] or reachable
-        count = len(chosen)
-        if quota is not None:
-            count = min(count, int(quota))
-        return max(1, count)
+        return max(1, min(len(chosen), _whole(quota)))
+
+    def order(self, allowed: frozenset[int] | None, quota: float | None) -> tuple[int, ...]:
+        """The logical CPUs to use, one of each core with an allowed one: performance cores first.
+
+        Hardware threads of one core share its load ports, and decode is loads: one is enough. Efficiency
+        cores stand at the end, for those who ask for more threads than `usable`. Never more than the quota.
+        """
+        cpus = [
+            (core <= self.efficiency, min(reachable))
+            for core in self.cores
+            if (reachable := core if allowed is None else core & allowed)
+        ]
+        return tuple(cpu for _, cpu in sorted(cpus))[: max(1, _whole(quota))]
 
 
 def parse_cpu_list(text: str) -> frozenset[int]:
@@ -83,6 +103,11 @@ def psutil_topology(logical: int | None, physical: int | None) -> Topology:
     for cpu in range(threads):
         cores[cpu % count].add(cpu)
     return Topology(tuple(frozenset(core) for core in cores.values()))
+
+
+def _whole(quota: float | None) -> int:
+    """The whole CPUs within the quota (None: any number)."""
+    return sys.maxsize if quota is None else int(quota)
 
 
 def _efficiency(root: Path, base: Path, online: frozenset[int]) -> frozenset[int]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.hardware import cgroup
-from engine.hardware.cgroup import CgroupLimits, read_limits
+from kernels import cgroup
+from kernels.cgroup import CgroupLimits, read_limits
 
 V2_MOUNT = "29 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 V1_MOUNTS = (
