@@ -10,6 +10,7 @@ import os
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -47,11 +48,14 @@ class ExpertJob:
 
     `block`: the packed expert, uint8 [shape.nbytes], aligned to 64 bytes. `tokens`: int32 [n], rows of x
     and of out; n may be 0 and a row may occur more than once. `weights`: float32 [n], their routing weights.
+    `panels`: the share of the expert that is meant, first panel and end; None for all of it. The outputs of
+    panels [0, a) and [a, shape.panels) add up to the expert's.
     """
 
     block: Tensor
     tokens: Tensor
     weights: Tensor
+    panels: tuple[int, int] | None = None
 
 
 class Ticket:
@@ -115,16 +119,22 @@ class CpuPool:
             raise ValueError(f"x and out must have the same rows, not {tokens} and {out.shape[0]}")
         for job in jobs:
             _check_job(job, shape)
+        whole = (0, shape.panels)
         native_ticket = self._native.submit_experts(
-            shape.hidden,
-            shape.intermediate,
+            native_shape(shape),
             x.data_ptr(),
             tokens,
             out.data_ptr(),
-            [job.block.data_ptr() for job in jobs],
-            [job.tokens.data_ptr() for job in jobs],
-            [job.weights.data_ptr() for job in jobs],
-            [job.tokens.shape[0] for job in jobs],
+            [
+                (
+                    job.block.data_ptr(),
+                    job.tokens.data_ptr(),
+                    job.weights.data_ptr(),
+                    job.tokens.shape[0],
+                    *(job.panels or whole),
+                )
+                for job in jobs
+            ],
         )
         # The job's fields, not the jobs: a caller may put other tensors into a job meanwhile.
         tensors = tuple((job.block, job.tokens, job.weights) for job in jobs)
@@ -222,8 +232,16 @@ def _check_rows(name: str, tensor: Tensor, width: int) -> int:
     return shape[0]
 
 
+@lru_cache(maxsize=64)
+def native_shape(shape: ExpertShape) -> Any:
+    """Return the native code's form of a shape."""
+    return native.load().ExpertShape(shape.hidden, shape.intermediate, shape.format.number)
+
+
 def _check_job(job: ExpertJob, shape: ExpertShape) -> None:
     check_block(job.block, shape)
+    if job.panels is not None and not 0 <= job.panels[0] <= job.panels[1] <= shape.panels:
+        raise ValueError(f"an expert of {shape.panels} panels has no panels {job.panels}")
     tokens, weights = job.tokens, job.weights
     if tokens.dtype != torch.int32 or tokens.dim() != 1 or not tokens.is_contiguous() or not tokens.is_cpu:
         raise ValueError(f"tokens must be contiguous int32 [n] on the CPU, not {tokens.dtype}")

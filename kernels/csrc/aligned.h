@@ -19,4 +19,20 @@ inline AlignedBytes aligned_bytes(std::size_t size) {
   return AlignedBytes(static_cast<std::byte*>(::operator new(size, kLine)));
 }
 
+// Memory that is kept and grows when asked for more; what it held is lost then.
+class GrowingBytes {
+ public:
+  std::byte* at_least(std::size_t size) {
+    if (size > size_) {
+      bytes_ = aligned_bytes(size);
+      size_ = size;
+    }
+    return bytes_.get();
+  }
+
+ private:
+  AlignedBytes bytes_;
+  std::size_t size_ = 0;
+};
+
 }  // namespace fiddler

@@ -1,9 +1,9 @@
-// Vector operations that both AVX-512 policies share. Unnamed namespace: see kernel.h.
+// Vector operations that the AVX-512 policies share. Unnamed namespace: see kernel.h.
 #pragma once
 
 #include <immintrin.h>
 
-#include "kernel_impl.h"
+#include "policy.h"
 
 namespace fiddler {
 namespace {

@@ -1,9 +1,11 @@
 // The extension module kernels._native. Memory comes as addresses: kernels/cpu.py has checked the tensors.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -38,17 +40,19 @@ struct Ticket {
 class NativePool {
  public:
   NativePool(int threads, const std::string& isa)
-      : kernels_(kernels_for(isa_from_name(isa))), pool_(std::make_shared<Pool>(threads)) {}
+      : kernels_(kernels_for(isa_from_name(isa))),
+        tuning_(default_tuning(kernels_)),
+        pool_(std::make_shared<Pool>(threads)) {}
 
-  Ticket submit_experts(std::size_t hidden, std::size_t intermediate, std::size_t x, std::size_t tokens,
-                        std::size_t out, const std::vector<std::size_t>& blocks,
-                        const std::vector<std::size_t>& indices, const std::vector<std::size_t>& weights,
-                        const std::vector<std::size_t>& counts) {
-    ExpertCall call{kernels_, pool_->threads(), {hidden, intermediate}, at<const float>(x), at<float>(out), {}};
-    for (std::size_t j = 0; j < blocks.size(); ++j) {
-      call.jobs.push_back({at<const std::uint8_t>(blocks[j]), at<const std::int32_t>(indices.at(j)),
-                           at<const float>(weights.at(j)), counts.at(j)});
-      for (std::size_t i = 0; i < counts[j]; ++i) {
+  // Of job j: the block's address, those of its token indices and weights and how many they are, and its panels.
+  Ticket submit_experts(const ExpertShape& shape, std::size_t x, std::size_t tokens, std::size_t out,
+                        const std::vector<std::array<std::size_t, 6>>& jobs) {
+    ExpertCall call{kernels_, tuning_, pool_->threads(), shape, at<const float>(x), at<float>(out), {}};
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      const auto& [block, indices, weights, count, first_panel, end_panel] = jobs[j];
+      call.jobs.push_back({at<const std::uint8_t>(block), at<const std::int32_t>(indices),
+                           at<const float>(weights), count, first_panel, end_panel});
+      for (std::size_t i = 0; i < count; ++i) {
         const std::int32_t token = call.jobs.back().tokens[i];
         if (token < 0 || static_cast<std::size_t>(token) >= tokens) {
           throw std::out_of_range("token index " + std::to_string(token) + " of job " + std::to_string(j) +
@@ -60,25 +64,24 @@ class NativePool {
   }
 
   // The chosen experts of one token: expert e of the layer is at blocks + e * stride.
-  void run_chosen(std::size_t hidden, std::size_t intermediate, std::size_t blocks, std::size_t stride,
-                  std::size_t experts, std::size_t x, std::size_t ids, std::size_t weights, std::size_t top_k,
-                  std::size_t out) {
+  void run_chosen(const ExpertShape& shape, std::size_t blocks, std::size_t stride, std::size_t experts,
+                  std::size_t x, std::size_t ids, std::size_t weights, std::size_t top_k, std::size_t out) {
     static constexpr std::int32_t kFirstRow = 0;
-    ExpertCall call{kernels_, pool_->threads(), {hidden, intermediate}, at<const float>(x), at<float>(out), {}};
+    ExpertCall call{kernels_, tuning_, pool_->threads(), shape, at<const float>(x), at<float>(out), {}};
     for (std::size_t k = 0; k < top_k; ++k) {
       const std::int64_t id = at<const std::int64_t>(ids)[k];
       if (id < 0 || static_cast<std::size_t>(id) >= experts) {
         throw std::out_of_range("there is no expert " + std::to_string(id));
       }
       call.jobs.push_back({at<const std::uint8_t>(blocks + static_cast<std::size_t>(id) * stride), &kFirstRow,
-                           at<const float>(weights) + k, 1});
+                           at<const float>(weights) + k, 1, 0, shape.panels()});
     }
     submit(make_expert_task(std::move(call))).wait();
   }
 
   void linear(std::size_t rows, std::size_t cols, std::size_t weights, std::size_t x, std::size_t tokens,
               std::size_t out) {
-    submit(make_linear_task(kernels_, pool_->threads(), {rows, cols}, at<const std::uint8_t>(weights),
+    submit(make_linear_task(kernels_, tuning_, pool_->threads(), {rows, cols}, at<const std::uint8_t>(weights),
                             at<const float>(x), tokens, at<float>(out)))
         .wait();
   }
@@ -98,6 +101,13 @@ class NativePool {
             {at<float>(x), at<float>(normed), at<std::int64_t>(ids), at<float>(weights)}};
   }
 
+  void set_tuning(const std::vector<std::size_t>& few_tokens, std::size_t panel_tokens) {
+    for (std::size_t f = 0; f < kFormats; ++f) tuning_.few_tokens[f] = few_tokens.at(f);
+    tuning_.panel_tokens = panel_tokens;
+  }
+  std::vector<std::size_t> few_tokens() const { return {tuning_.few_tokens, tuning_.few_tokens + kFormats}; }
+  std::size_t panel_tokens() const { return tuning_.panel_tokens; }
+
   void close() { pool_->close(); }
   int threads() const { return pool_->threads(); }
 
@@ -108,8 +118,13 @@ class NativePool {
   }
 
   const Kernels& kernels_;
+  Tuning tuning_;
   std::shared_ptr<Pool> pool_;
 };
+
+void init_shape(ExpertShape* shape, std::size_t hidden, std::size_t intermediate, std::size_t format) {
+  new (shape) ExpertShape{hidden, intermediate, static_cast<WeightFormat>(format)};
+}
 
 TokenLayer token_layer(std::size_t input_norm, std::size_t qkv, std::size_t attention_out, std::size_t post_norm,
                        std::size_t router) {
@@ -150,6 +165,7 @@ NB_MODULE(_native, m) {
   m.def("pack_expert", &pack_expert, nogil());
   m.def("pack_linear", &pack_linear, nogil());
   nb::class_<Ticket>(m, "Ticket").def("wait", &Ticket::wait, nogil());
+  nb::class_<ExpertShape>(m, "ExpertShape").def("__init__", &init_shape);
   nb::class_<TokenLayer>(m, "TokenLayer");
   m.def("token_layer", &token_layer);
   nb::class_<TokenPass>(m, "TokenPass").def("run", &run_token, nogil());
@@ -160,6 +176,9 @@ NB_MODULE(_native, m) {
       .def("linear", &NativePool::linear, nogil())
       .def("read", &NativePool::read, nogil())
       .def("token_pass", &NativePool::token_pass)
+      .def("set_tuning", &NativePool::set_tuning)
       .def("close", &NativePool::close, nogil())
+      .def_prop_ro("few_tokens", &NativePool::few_tokens)
+      .def_prop_ro("panel_tokens", &NativePool::panel_tokens)
       .def_prop_ro("threads", &NativePool::threads);
 }

@@ -11,33 +11,70 @@
 
 namespace fiddler {
 
+// Panels whose neurons are computed together when several groups of tokens share them: a block of activations is
+// then read once for all of them.
+constexpr std::size_t kBlockPanels = 4;
+
 // Some tokens of one job: entries [first, first + tokens) of its lists.
 struct JobGroup {
   const ExpertJob* job;
+  Way way;
   std::size_t first;
   std::size_t tokens;
   std::byte* x;  // their packed activations
 };
 
-inline std::size_t packed_bytes(const ExpertCall& call, std::size_t tokens) {
-  return tokens * call.shape.padded_hidden() * call.kernels.activation_bytes;
-}
+// Groups of one job that go through the expert together, all the same way.
+struct GroupSpan {
+  const JobGroup* begin;
+  const JobGroup* end;
+  std::size_t tokens;
 
-inline void pack_group(const ExpertCall& call, const JobGroup& g) {
-  const float* rows[kMaxGroup];
-  for (std::size_t i = 0; i < g.tokens; ++i) {
-    rows[i] = call.x + static_cast<std::size_t>(g.job->tokens[g.first + i]) * call.shape.hidden;
+  const Way& way() const { return begin->way; }
+  const ExpertJob& job() const { return *begin->job; }
+  std::size_t count() const { return static_cast<std::size_t>(end - begin); }
+};
+
+// Memory of one thread, kept between calls.
+struct Workspace {
+  std::byte* scratch();                       // kScratchBytes
+  float* products(std::size_t floats);        // valid until the next call
+  std::byte* neurons(std::size_t bytes);      // likewise
+  std::vector<Operand>& operands(std::size_t count);
+
+  static Workspace& of_thread();
+
+ private:
+  GrowingBytes scratch_, products_, neurons_;
+  std::vector<Operand> operands_;
+};
+
+// The packed activations of all groups, and how many bytes they take.
+std::size_t packed_bytes(const ExpertShape& shape, const Way& way, std::size_t tokens);
+void pack_group(const ExpertCall& call, const JobGroup& group);
+
+// The neurons of panels [first_panel, end_panel) (kBlockPanels at most where the way is blocked, else one), packed
+// as activations for their w2 columns: group g's of the panel p go to place(g, p - first_panel).
+template <class Place>
+void run_neurons(const ExpertCall& call, const GroupSpan& span, std::size_t first_panel, std::size_t end_panel,
+                 const Place& place);
+
+void multiply_gate_up(const ExpertCall& call, const GroupSpan& span, std::size_t first_panel,
+                      std::size_t end_panel, float* products);
+
+template <class Place>
+void run_neurons(const ExpertCall& call, const GroupSpan& span, std::size_t first_panel, std::size_t end_panel,
+                 const Place& place) {
+  const std::size_t panel_floats = kPanelGateUpTiles * kTileRows * span.tokens;
+  float* products = Workspace::of_thread().products((end_panel - first_panel) * panel_floats);
+  multiply_gate_up(call, span, first_panel, end_panel, products);
+  for (std::size_t p = 0; p < end_panel - first_panel; ++p) {
+    const float* from = products + p * panel_floats;
+    for (std::size_t g = 0; g < span.count(); ++g) {
+      span.way().product->swiglu(from, span.begin[g].tokens, place(g, p));
+      from += kPanelGateUpTiles * kTileRows * span.begin[g].tokens;
+    }
   }
-  call.kernels.pack(rows, g.tokens, call.shape.hidden, call.shape.k_tiles(), g.x);
-}
-
-// The 32 neurons of a panel, as packed activations for the panel's w2 columns.
-inline void run_neurons(const ExpertCall& call, const JobGroup& g, const std::uint8_t* panel, void* neurons) {
-  alignas(64) float gate_up[kPanelGateUpTiles * kMaxGroup * kTileRows];
-  const std::size_t stride = call.shape.k_tiles() * kTileBytes;
-  call.kernels.matmul({panel, stride, kTileBytes, kPanelGateUpTiles, call.shape.k_tiles(), g.x, g.tokens,
-                       gate_up, g.tokens * kTileRows, kTileRows, false});
-  call.kernels.swiglu(gate_up, g.tokens, neurons);
 }
 
 // out[0, columns) += weight * from[0, columns)

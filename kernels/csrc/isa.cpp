@@ -56,7 +56,7 @@ Isa best_of_machine() {
   const CpuId seven(7, 0);
   const CpuId seven_one(7, 1);
   const bool ymm = (saved & 0x6) == 0x6;
-  if (!(ymm && bit(one.ecx, 12) && bit(seven.ebx, 5))) return Isa::kPortable;  // FMA, AVX2
+  if (!(ymm && bit(one.ecx, 12) && bit(one.ecx, 29) && bit(seven.ebx, 5))) return Isa::kPortable;  // FMA, F16C, AVX2
   const bool zmm = (saved & 0xe6) == 0xe6;
   if (!(zmm && bit(seven.ebx, 16) && bit(seven.ebx, 30) && bit(seven.ebx, 31))) return Isa::kAvx2;  // F, BW, VL
   if (!bit(seven_one.eax, 5)) return Isa::kAvx512;  // AVX512_BF16

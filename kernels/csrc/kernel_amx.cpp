@@ -1,8 +1,9 @@
 // The kernels for AMX: a packed weight tile is the second operand of TDPBF16PS as it stands.
 //
-// Activations are laid out as the first operand, [k tile][token][32 inputs], for more than kVectorTokens
-// tokens; fewer go to the AVX512_BF16 kernels, with their layout: loading a tile for few products does not pay.
-// Products are those of dpbf16: bf16 inputs, float32 sums, denormals flushed.
+// Activations are laid out as the first operand, [k tile][token][32 inputs]. For few tokens loading a tile does
+// not pay: those go to the AVX512_BF16 kernels. Products are those of dpbf16: bf16 inputs, float32 sums, denormals
+// flushed.
+#include "attend_impl.h"
 #include "avx512_ops.h"
 
 namespace fiddler {
@@ -63,13 +64,13 @@ FIDDLER_INLINE void tile_block(const Matmul& m, std::size_t row) {
     if constexpr (kMore) _tile_zero(2);
     if constexpr (kMore && kRows > 1) _tile_zero(3);
   }
-  const std::uint8_t* w = m.tiles + row * m.row_stride;
+  const std::uint8_t* w = m.w.values + row * m.w.row_stride;
+  const std::uint8_t* ahead = m.ahead.tiles + row * m.ahead.row_stride;
   const auto* x = static_cast<const std::uint8_t*>(m.x);
-  const std::size_t ahead = m.k_tiles > 1 ? m.k_stride : kRows * m.row_stride;  // as in block()
-  for (std::size_t k = 0; k < m.k_tiles; ++k) {
-    for (int line = 0; line < kTileSize; line += kPairBytes) {
-      FIDDLER_PREFETCH(w + ahead + line);
-      if constexpr (kRows > 1) FIDDLER_PREFETCH(w + m.row_stride + ahead + line);
+  for (std::size_t k = 0; k < m.w.k_tiles; ++k) {
+    for (int line = m.ahead.first_line; line < m.ahead.end_line; ++line) {
+      FIDDLER_PREFETCH(ahead + line * kPairBytes);
+      if constexpr (kRows > 1) FIDDLER_PREFETCH(ahead + m.ahead.row_stride + line * kPairBytes);
     }
     _tile_loadd(4, x, kTokenBytes);
     if constexpr (kMore) _tile_loadd(5, x + kTileTokens * kTokenBytes, kTokenBytes);
@@ -77,12 +78,13 @@ FIDDLER_INLINE void tile_block(const Matmul& m, std::size_t row) {
     _tile_dpbf16ps(0, 4, 6);
     if constexpr (kMore) _tile_dpbf16ps(2, 5, 6);
     if constexpr (kRows > 1) {
-      _tile_loadd(7, w + m.row_stride, kPairBytes);
+      _tile_loadd(7, w + m.w.row_stride, kPairBytes);
       _tile_dpbf16ps(1, 4, 7);
       if constexpr (kMore) _tile_dpbf16ps(3, 5, 7);
     }
     x += m.tokens * kTokenBytes;
-    w += m.k_stride;
+    w += m.w.k_stride;
+    ahead += m.ahead.k_stride;
   }
   _tile_stored(0, c0, c_stride);
   if constexpr (kRows > 1) _tile_stored(1, c1, c_stride);
@@ -93,12 +95,11 @@ FIDDLER_INLINE void tile_block(const Matmul& m, std::size_t row) {
 template <bool kMore>
 void tile_rows(const Matmul& m) {
   std::size_t row = 0;
-  for (; row + 2 <= m.row_tiles; row += 2) tile_block<2, kMore>(m, row);
-  if (row < m.row_tiles) tile_block<1, kMore>(m, row);
+  for (; row + 2 <= m.w.row_tiles; row += 2) tile_block<2, kMore>(m, row);
+  if (row < m.w.row_tiles) tile_block<1, kMore>(m, row);
 }
 
 void amx_matmul(const Matmul& m) {
-  if (m.tokens <= kVectorTokens) return kAvx512Bf16Kernels.matmul(m);
   if (m.tokens <= kTileTokens) {
     configure(m.tokens, 1);
     tile_rows<false>(m);
@@ -115,7 +116,6 @@ FIDDLER_INLINE void store_rounded(void* to, __m512 low, __m512 high) {
 }
 
 void amx_pack(const float* const* rows, std::size_t tokens, std::size_t cols, std::size_t k_tiles, void* x) {
-  if (tokens <= kVectorTokens) return kAvx512Bf16Kernels.pack(rows, tokens, cols, k_tiles, x);
   for (std::size_t n = 0; n < tokens; ++n) {
     auto* to = static_cast<std::uint8_t*>(x) + n * kTokenBytes;
     for (std::size_t k = 0; k < k_tiles; ++k, to += tokens * kTokenBytes) {
@@ -131,7 +131,6 @@ void amx_pack(const float* const* rows, std::size_t tokens, std::size_t cols, st
 }
 
 void amx_swiglu(const float* gate_up, std::size_t tokens, void* x) {
-  if (tokens <= kVectorTokens) return kAvx512Bf16Kernels.swiglu(gate_up, tokens, x);
   for (std::size_t n = 0; n < tokens; ++n) {
     const float* first = gate_up + n * 16;
     const std::size_t tile = tokens * 16;
@@ -140,9 +139,14 @@ void amx_swiglu(const float* gate_up, std::size_t tokens, void* x) {
   }
 }
 
+constexpr Product kTiles = {kMaxTokens, kTokenBytes, &amx_pack, &amx_matmul, &amx_swiglu};
+
 }  // namespace
 
-const Kernels kAmxKernels = {kMaxTokens, sizeof(std::uint16_t), &amx_pack, &amx_matmul, &amx_swiglu,
+const Kernels kAmxKernels = {{&kAvx512Bf16Product, &kAvx512Int8, &kAvx512Int4},
+                             {kVectorTokens, 4, 4},
+                             &kTiles,
+                             {nullptr, &avx512_expand_int8, &avx512_expand_int4},
                              &attend<Avx512Ops>};
 
 }  // namespace fiddler

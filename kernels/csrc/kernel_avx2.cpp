@@ -1,7 +1,9 @@
-// The kernels for AVX2 and FMA: a vector of 16 is two registers.
+// The kernels for AVX2, FMA and F16C: a vector of 16 is two registers.
 #include <immintrin.h>
 
-#include "kernel_impl.h"
+#include "attend_impl.h"
+#include "product_impl.h"
+#include "quantised_impl.h"
 
 namespace fiddler {
 namespace {
@@ -71,10 +73,62 @@ struct Avx2 {
     FIDDLER_UNROLL
     for (int i = 0; i < 8; ++i) std::memcpy(to + i * stride, values + 2 * i, 8);
   }
+
+  struct Words {
+    __m256i a, b;
+  };
+  static constexpr int quantised_rows(int n) { return n == 1 ? 2 : 1; }  // sums of a group and of all groups
+
+  static FIDDLER_INLINE Words load_words(const std::uint8_t* p) {
+    return {_mm256_load_si256(reinterpret_cast<const __m256i*>(p)),
+            _mm256_load_si256(reinterpret_cast<const __m256i*>(p + 32))};
+  }
+  template <int i>
+  static FIDDLER_INLINE __m256 signed_byte1(__m256i words) {
+    return _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_slli_epi32(words, 24 - 8 * i), 24));
+  }
+  template <int i>
+  static FIDDLER_INLINE Vec signed_byte(Words words) {
+    return {signed_byte1<i>(words.a), signed_byte1<i>(words.b)};
+  }
+  template <int i>
+  static FIDDLER_INLINE __m256 nibble1(__m256i words) {
+    return _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(words, 4 * i), _mm256_set1_epi32(15)));
+  }
+  template <int i>
+  static FIDDLER_INLINE Vec nibble(Words words) {
+    return {nibble1<i>(words.a), nibble1<i>(words.b)};
+  }
+  static FIDDLER_INLINE Vec halves(const std::uint8_t* p) { return {halves1(p), halves1(p + 16)}; }
+  static FIDDLER_INLINE __m256 halves1(const std::uint8_t* p) {
+    return _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static FIDDLER_INLINE Vec bytes(const std::uint8_t* p) { return {bytes1(p), bytes1(p + 8)}; }
+  static FIDDLER_INLINE __m256 bytes1(const std::uint8_t* p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+  }
+  static FIDDLER_INLINE void store_bf16(std::uint8_t* p, Vec even, Vec odd) {
+    store_bf16_1(p, even.a, odd.a);
+    store_bf16_1(p + 32, even.b, odd.b);
+  }
+  static FIDDLER_INLINE void store_bf16_1(std::uint8_t* p, __m256 even, __m256 odd) {
+    const __m256i half = _mm256_set1_epi32(0x8000);  // rounds to nearest, ties away from zero
+    const __m256i low = _mm256_srli_epi32(_mm256_add_epi32(_mm256_castps_si256(even), half), 16);
+    const __m256i high = _mm256_add_epi32(_mm256_castps_si256(odd), half);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(p), _mm256_blend_epi16(low, high, 0xaa));
+  }
 };
+
+constexpr Product kBf16 = make_product<Avx2>();
+constexpr Product kInt8 = make_quantised_product<Avx2, Int8>();
+constexpr Product kInt4 = make_quantised_product<Avx2, Int4>();
 
 }  // namespace
 
-const Kernels kAvx2Kernels = make_kernels<Avx2>();
+const Kernels kAvx2Kernels = {{&kBf16, &kInt8, &kInt4},
+                              {kBf16.max_tokens, kQuantisedTokens, kQuantisedTokens},
+                              &kBf16,
+                              {nullptr, &expand<Avx2, Int8>, &expand<Avx2, Int4>},
+                              &attend<Avx2>};
 
 }  // namespace fiddler

@@ -1,6 +1,8 @@
 // The kernels for AVX512_BF16: activations are rounded to bf16, dpbf16 multiplies pairs and adds in float32.
 // The instruction flushes denormal inputs and results to zero.
+#include "attend_impl.h"
 #include "avx512_ops.h"
+#include "product_impl.h"
 
 namespace fiddler {
 namespace {
@@ -38,6 +40,12 @@ struct Avx512Bf16 : Avx512Ops {
 
 }  // namespace
 
-const Kernels kAvx512Bf16Kernels = make_kernels<Avx512Bf16>();
+const Product kAvx512Bf16Product = make_product<Avx512Bf16>();
+
+const Kernels kAvx512Bf16Kernels = {{&kAvx512Bf16Product, &kAvx512Int8, &kAvx512Int4},
+                                    {Avx512Bf16::kMaxTokens, 4, 4},
+                                    &kAvx512Bf16Product,
+                                    {nullptr, &avx512_expand_int8, &avx512_expand_int4},
+                                    &attend<Avx512Bf16>};
 
 }  // namespace fiddler

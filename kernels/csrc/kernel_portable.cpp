@@ -1,5 +1,7 @@
 // The kernels in plain C++, for any machine; compilers turn the loops of 16 into what the baseline offers.
-#include "kernel_impl.h"
+#include "attend_impl.h"
+#include "product_impl.h"
+#include "quantised_impl.h"
 
 namespace fiddler {
 namespace {
@@ -78,10 +80,67 @@ struct Portable {
     FIDDLER_UNROLL
     for (int i = 0; i < 8; ++i) std::memcpy(to + i * stride, a.v + 2 * i, 8);
   }
+
+  struct Words {
+    std::uint32_t v[16];
+  };
+  static constexpr int quantised_rows(int) { return 1; }
+
+  static FIDDLER_INLINE Words load_words(const std::uint8_t* p) {
+    Words out;
+    for (int i = 0; i < 16; ++i, p += 4) {  // little endian, whatever the machine
+      out.v[i] = static_cast<std::uint32_t>(p[0] | p[1] << 8 | p[2] << 16) | static_cast<std::uint32_t>(p[3]) << 24;
+    }
+    return out;
+  }
+  template <int byte>
+  static FIDDLER_INLINE Vec signed_byte(const Words& words) {
+    return each([&](int i) {
+      const auto bits = static_cast<std::int32_t>(words.v[i] << (24 - 8 * byte));
+      return static_cast<float>(bits >> 24);
+    });
+  }
+  template <int index>
+  static FIDDLER_INLINE Vec nibble(const Words& words) {
+    return each([&](int i) { return static_cast<float>(static_cast<int>(words.v[i] >> 4 * index & 15)); });
+  }
+  static FIDDLER_INLINE Vec bytes(const std::uint8_t* p) {
+    return each([=](int i) { return static_cast<float>(p[i]); });
+  }
+  static FIDDLER_INLINE Vec halves(const std::uint8_t* p) {
+    return each([=](int i) { return half(static_cast<std::uint16_t>(p[2 * i] | p[2 * i + 1] << 8)); });
+  }
+  // IEEE 754 binary16. Shifted into a float32's place its exponent is 112 too small, which a product mends, also
+  // for denormals; only infinity and NaN keep theirs.
+  static FIDDLER_INLINE float half(std::uint16_t bits) {
+    const auto sign = static_cast<std::int32_t>(static_cast<std::uint32_t>(bits & 0x8000) << 16);
+    const std::int32_t rest = (bits & 0x7fff) << 13;
+    const float magnitude = rest >= 0x7c00 << 13 ? from_bits(rest | 0x7f800000) : from_bits(rest) * 0x1p112f;
+    return sign < 0 ? -magnitude : magnitude;
+  }
+  static FIDDLER_INLINE void store_bf16(std::uint8_t* p, const Vec& even, const Vec& odd) {
+    for (int i = 0; i < 16; ++i) {
+      const std::uint16_t both[2] = {rounded(even.v[i]), rounded(odd.v[i])};
+      std::memcpy(p + 4 * i, both, 4);
+    }
+  }
+  static FIDDLER_INLINE std::uint16_t rounded(float value) {  // to nearest, ties away from zero
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, 4);
+    return static_cast<std::uint16_t>((bits + 0x8000) >> 16);
+  }
 };
+
+constexpr Product kBf16 = make_product<Portable>();
+constexpr Product kInt8 = make_quantised_product<Portable, Int8>();
+constexpr Product kInt4 = make_quantised_product<Portable, Int4>();
 
 }  // namespace
 
-const Kernels kPortableKernels = make_kernels<Portable>();
+const Kernels kPortableKernels = {{&kBf16, &kInt8, &kInt4},
+                                  {kBf16.max_tokens, kQuantisedTokens, kQuantisedTokens},
+                                  &kBf16,
+                                  {nullptr, &expand<Portable, Int8>, &expand<Portable, Int4>},
+                                  &attend<Portable>};
 
 }  // namespace fiddler

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "format.h"
+
 namespace fiddler {
 
 constexpr std::size_t kTileRows = 16;
@@ -11,12 +13,8 @@ constexpr std::size_t kTilePairs = kTileCols / 2;
 constexpr std::size_t kTileBytes = kTileRows * kTileCols * 2;   // of bf16
 constexpr std::size_t kPanelRows = 32;                          // intermediate neurons of a panel
 constexpr std::size_t kPanelGateUpTiles = 4;                    // row tiles: two of w1, then two of w3
-constexpr std::size_t kSideTiles = 8;                           // tiles along the reduction that share an entry
 
 constexpr std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
-
-enum class WeightFormat { kBf16, kInt8, kInt4 };  // the numbers of kernels/formats.py
-constexpr std::size_t kFormats = 3;
 
 constexpr std::size_t tile_bytes(WeightFormat format) {
   return format == WeightFormat::kBf16 ? kTileBytes : format == WeightFormat::kInt8 ? kTileBytes / 2 : kTileBytes / 4;

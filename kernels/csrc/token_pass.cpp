@@ -59,7 +59,7 @@ void TokenPass::normalise(const float* weight) {
 
 void TokenPass::linear(std::size_t rows, std::size_t cols, const std::uint8_t* weights, const float* x,
                        float* out) {
-  finish(make_linear_task(kernels_, pool_->threads(), {rows, cols}, weights, x, 1, out));
+  finish(make_linear_task(kernels_, default_tuning(kernels_), pool_->threads(), {rows, cols}, weights, x, 1, out));
 }
 
 // Rotates queries and keys, and stores the key and the value.

@@ -1,0 +1,52 @@
+// Products of tiles with several groups of tokens, which share one reading of the tiles.
+#pragma once
+
+#include <cstddef>
+
+#include "kernel.h"
+#include "layout.h"
+
+namespace fiddler {
+
+// Up to how many tokens for one expert the cheaper ways for few tokens are taken. Measured by calibration.
+struct Tuning {
+  std::size_t few_tokens[kFormats];  // weights are multiplied as they stand, not expanded, not by AMX
+  std::size_t panel_tokens;          // the work is divided by panels, not by rows (see expert_task.h)
+};
+
+Tuning default_tuning(const Kernels& kernels);
+
+// How weights of a format meet some number of tokens.
+struct Way {
+  WeightFormat format;
+  const Product* product;
+  Expand expand;  // of tiles to bf16 before the product; may be null
+  bool blocked;   // several groups of tokens share a block of tiles that the caches hold
+
+  std::size_t activation_bytes() const { return product->activation_bytes; }
+};
+
+Way choose_way(const Kernels& kernels, const Tuning& tuning, WeightFormat format, std::size_t tokens);
+
+// A group of tokens: packed activations, and where the product goes (see Matmul).
+struct Operand {
+  const std::byte* x;
+  std::size_t tokens;
+  float* c;
+  std::size_t c_row_stride;
+  std::size_t c_token_stride;
+};
+
+// Tiles of one block: the largest that a blocked way takes at once. 64 KB of bf16 and the activations that meet
+// them stay in a level 2 cache, and each group of tokens reads them from there.
+constexpr std::size_t kBlockRows = 4;
+constexpr std::size_t kBlockTiles = 16;  // along the reduction
+constexpr std::size_t kScratchBytes = kBlockRows * kBlockTiles * kTileBytes;
+
+// c (+)= w x for every operand. `next` is the block that follows, whose memory is asked for meanwhile (may be
+// null); a way that is not blocked runs ahead of itself instead. `scratch` holds kScratchBytes where the way
+// expands.
+void multiply(const Way& way, const Tiles& w, const Operand* operands, std::size_t count, bool accumulate,
+              const Tiles* next, std::byte* scratch);
+
+}  // namespace fiddler

@@ -1,0 +1,45 @@
+// What the kernels are written over: a policy P of vector operations, one for each instruction set.
+//
+// Everything in the *_impl.h headers is in an unnamed namespace, so that each source that includes them gets its
+// own copies, compiled with its own flags (see kernel.h).
+//
+// A policy provides
+//   Vec            16 floats; zero, load, store, set1, add, mul, fma(a, b, c) = a * b + c, div, round,
+//                  max, min (the second argument where one is NaN), zero_below(v, x, limit) = 0 where
+//                  x < limit, else v; exp2i(n) = 2^n for whole n from -126 to 127; sum, a float
+//   Activation     the stored type of an activation
+//   kHalves        in how many steps a pair of inputs is multiplied: 2 (even, then odd) or 1 (dot product)
+//   Weight weight(tile_pair, half), Input input(pair, half), dot(acc, weight, input)
+//   store_pairs    16 floats as 8 pairs of activations with a stride
+//   kMaxTokens, rows(n): tiles that a register block of n tokens takes at once
+// and, to read quantised weights,
+//   Words          16 words of 32 bits; load_words; signed_byte<i>(words) and nibble<i>(words), floats
+//   halves(p)      16 float16, bytes(p) 16 unsigned bytes, as floats
+//   store_bf16(p, even, odd)  16 pairs of floats, rounded to bf16
+//   quantised_rows(n): as rows(n)
+#pragma once
+
+#include <cstring>
+
+#include "kernel.h"
+
+#if defined(__GNUC__)
+#define FIDDLER_INLINE inline __attribute__((always_inline))
+#define FIDDLER_INLINE_LAMBDA __attribute__((always_inline))
+#define FIDDLER_UNROLL _Pragma("GCC unroll 16")
+#define FIDDLER_PREFETCH(address) __builtin_prefetch(address, 0, 3)
+#else
+#define FIDDLER_INLINE inline
+#define FIDDLER_INLINE_LAMBDA
+#define FIDDLER_UNROLL
+#define FIDDLER_PREFETCH(address) ((void)(address))
+#endif
+
+namespace fiddler {
+namespace {
+
+constexpr int kPairs = 16;      // pairs of inputs in a tile
+constexpr int kPairBytes = 64;  // one pair of all 16 rows: a cache line
+
+}  // namespace
+}  // namespace fiddler

@@ -1,0 +1,80 @@
+// Products with bf16 tiles, written once for all instruction sets over a policy (see policy.h).
+#pragma once
+
+#include "activation_impl.h"
+
+namespace fiddler {
+namespace {
+
+// One register block: R row tiles x N tokens over all k tiles.
+template <class P, int R, int N>
+FIDDLER_INLINE void block(const Matmul& m, std::size_t first_row) {
+  using Activation = typename P::Activation;
+  typename P::Vec acc[R][N];
+  float* c = m.c + first_row * m.c_row_stride;
+  FIDDLER_UNROLL
+  for (int r = 0; r < R; ++r) {
+    FIDDLER_UNROLL
+    for (int n = 0; n < N; ++n) {
+      acc[r][n] = m.accumulate ? P::load(c + r * m.c_row_stride + n * m.c_token_stride) : P::zero();
+    }
+  }
+  const std::uint8_t* tile = m.w.values + first_row * m.w.row_stride;
+  const std::uint8_t* ahead = m.ahead.tiles + first_row * m.ahead.row_stride;
+  const Activation* x = static_cast<const Activation*>(m.x);
+  for (std::size_t k = 0; k < m.w.k_tiles; ++k) {
+    for (int pair = 0; pair < kPairs; ++pair) {
+      const std::uint8_t* w = tile + pair * kPairBytes;
+      if (pair >= m.ahead.first_line && pair < m.ahead.end_line) {
+        FIDDLER_UNROLL
+        for (int r = 0; r < R; ++r) FIDDLER_PREFETCH(ahead + pair * kPairBytes + r * m.ahead.row_stride);
+      }
+      FIDDLER_UNROLL
+      for (int half = 0; half < P::kHalves; ++half) {
+        typename P::Weight weight[R];
+        FIDDLER_UNROLL
+        for (int r = 0; r < R; ++r) weight[r] = P::weight(w + r * m.w.row_stride, half);
+        FIDDLER_UNROLL
+        for (int n = 0; n < N; ++n) {
+          const typename P::Input input = P::input(x + 2 * n, half);
+          FIDDLER_UNROLL
+          for (int r = 0; r < R; ++r) acc[r][n] = P::dot(acc[r][n], weight[r], input);
+        }
+      }
+      x += 2 * N;
+    }
+    tile += m.w.k_stride;
+    ahead += m.ahead.k_stride;
+  }
+  FIDDLER_UNROLL
+  for (int r = 0; r < R; ++r) {
+    FIDDLER_UNROLL
+    for (int n = 0; n < N; ++n) P::store(c + r * m.c_row_stride + n * m.c_token_stride, acc[r][n]);
+  }
+}
+
+// All row tiles for N tokens: blocks of the policy's size, then halves of it for what is left.
+template <class P, int N, int R = P::rows(N)>
+void rows(const Matmul& m, std::size_t row) {
+  for (; row + R <= m.w.row_tiles; row += R) block<P, R, N>(m, row);
+  if constexpr (R > 1) {
+    if (row < m.w.row_tiles) rows<P, N, R / 2>(m, row);
+  }
+}
+
+template <class P, int N = P::kMaxTokens>
+void matmul(const Matmul& m) {
+  if constexpr (N > 1) {
+    if (m.tokens < static_cast<std::size_t>(N)) return matmul<P, N - 1>(m);
+  }
+  rows<P, N>(m, 0);
+}
+
+template <class P>
+constexpr Product make_product() {
+  static_assert(P::kMaxTokens <= kMaxGroup, "buffers on the stack hold kMaxGroup tokens");
+  return {P::kMaxTokens, 32 * sizeof(typename P::Activation), &pack<P, false>, &matmul<P>, &swiglu<P, false>};
+}
+
+}  // namespace
+}  // namespace fiddler
