@@ -1,10 +1,10 @@
 """GGUF's tensor types: how many bytes a block takes, and how its values are restored to float32.
 
 Layouts follow ggml's `block_*` structures. In Q4_0, Q4_1 and Q8_0, 32 weights share one float16 scale `d`
-(and, in Q4_1, one float16 minimum `m`); the low nibbles of the 16 bytes are weights 0–15 and the high ones
-weights 16–31. In Q4_K, 256 weights are 8 groups of 32, each with a 6-bit scale and a 6-bit minimum, which count
-in the block's two float16 numbers `d` and `dmin`; 32 bytes hold two groups, one in the low nibbles, the next in
-the high ones.
+(and, in Q4_1, one float16 minimum `m`); the low nibbles of the 16 bytes are weights 0–15 and the high
+ones weights 16–31. In Q4_K, 256 weights are 8 groups of 32, each with a 6-bit scale and a 6-bit minimum,
+which count in the block's two float16 numbers `d` and `dmin`; 32 bytes hold two groups, one in the low
+nibbles, the next in the high ones.
 """
 
 from __future__ import annotations

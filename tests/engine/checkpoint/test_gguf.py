@@ -68,7 +68,7 @@ def write(path: Path, metadata: dict[str, object], tensors: dict[str, tuple[np.n
 
 
 def blocks_of(array: np.ndarray, kind: GgmlType) -> np.ndarray:
-    """The array as the library stores it. It cannot quantise to Q4_K: that becomes noise with small scales."""
+    """The array as the library stores it. It cannot quantise to Q4_K: that is noise with small scales."""
     if kind is not GgmlType.Q4_K:
         return gguf.quantize(array, gguf.GGMLQuantizationType(kind))
     *rows, cols = array.shape
