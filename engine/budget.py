@@ -11,8 +11,11 @@ from engine.checkpoint.inspect import ModelInfo
 from engine.gpu_format import gpu_value_bytes
 from engine.hardware.facts import DiskInfo, GpuInfo, MemoryInfo
 from engine.models.config import MixtralConfig
+from engine.precision import precision_name
 from engine.requirements import Item, Need, Requirements, Resource
-from engine.units import GIB, MIB
+from engine.units import GIB, MIB, format_bytes
+from kernels.formats import WeightFormat
+from kernels.shape import ExpertShape
 
 # The prompt is read in chunks of at most this many tokens, so this bounds the workspace.
 PREFILL_CHUNK = 512
@@ -21,8 +24,8 @@ PROCESS_BYTES = 600 * MIB
 CUDA_HOST_BYTES = 900 * MIB
 # What CUDA, cuBLAS and their kernels take of a GPU's memory before the first tensor.
 CUDA_DEVICE_BYTES = 400 * MIB
-# Experts' worth of VRAM through which the others are copied: two slots, and a packed copy as it lands.
-STREAM_SLOTS = 3
+# Places in VRAM through which the others are copied.
+STREAM_SLOTS = 2
 # Threads that read experts while loading, each with one expert's plain matrices beside the packed block.
 LOADING_THREADS = 4
 # Left free on the GPU for the desktop's ups and downs and for fragmentation.
@@ -78,8 +81,17 @@ def workspace_bytes(config: MixtralConfig, context: int) -> int:
     return 4 * (chunk * inner + config.num_heads * chunk * context + config.vocab_size)
 
 
-def vram_budget(gpu: GpuInfo, info: ModelInfo, context: int, user_budget: int | None = None) -> VramBudget:
+def vram_budget(
+    gpu: GpuInfo,
+    info: ModelInfo,
+    context: int,
+    user_budget: int | None = None,
+    weight_format: WeightFormat = WeightFormat.BF16,
+) -> VramBudget:
     """Divide the GPU's *free* memory, or the user's budget within it.
+
+    Whatever the experts are held in, on the GPU they are plain bf16 matrices: a quantised one takes less of
+    the way there, and as much room.
 
     `user_budget` is all that this program may take, in bytes; the reserve is then the user's business.
     """
@@ -89,8 +101,7 @@ def vram_budget(gpu: GpuInfo, info: ModelInfo, context: int, user_budget: int | 
         Item(f"KV cache for {context} tokens", kv_bytes(info, context, cuda=True)),
         Item("Workspace", workspace_bytes(info.config, context) * wider // 2),
         Item("CUDA and its libraries", CUDA_DEVICE_BYTES),
-        # In float32 an expert is widened as it runs.
-        Item("Room to copy other experts in", (STREAM_SLOTS + 2 * (wider - 1)) * info.expert_bytes),
+        Item("Room to copy other experts in", _streaming_bytes(info, weight_format, wider)),
     ]
     available = gpu.vram_free
     if user_budget is None:
@@ -104,37 +115,76 @@ def vram_budget(gpu: GpuInfo, info: ModelInfo, context: int, user_budget: int | 
     return VramBudget(available, tuple(base), slots, info.expert_bytes)
 
 
-def arena_bytes(config: MixtralConfig) -> int:
-    """RAM for all experts as packed for the kernels: sizes rounded up to 32, blocks to pages of 4096."""
-    hidden, inner = _rounded(config.hidden_size, 32), _rounded(config.intermediate_size, 32)
-    return config.num_layers * config.num_experts * _rounded(3 * hidden * inner * 2, 4096)
+def _streaming_bytes(info: ModelInfo, weight_format: WeightFormat, wider: int) -> int:
+    """The slots; a packed copy as it lands; what widening an expert takes, as it is unpacked or runs."""
+    packed = packed_expert_bytes(info.config, weight_format)
+    unpacking = 0 if weight_format is WeightFormat.BF16 else info.expert_bytes
+    return (STREAM_SLOTS + 2 * (wider - 1)) * info.expert_bytes + packed + unpacking
+
+
+def packed_expert_bytes(config: MixtralConfig, weight_format: WeightFormat) -> int:
+    """Bytes of one expert as packed for the kernels: what decode reads of it, and what a copy carries."""
+    return ExpertShape(config.hidden_size, config.intermediate_size, weight_format).nbytes
+
+
+def arena_bytes(config: MixtralConfig, weight_format: WeightFormat = WeightFormat.BF16) -> int:
+    """RAM for all experts as packed for the kernels, each rounded up to pages of 4096 bytes."""
+    return config.num_layers * config.num_experts * _rounded(packed_expert_bytes(config, weight_format), 4096)
 
 
 def ram_need(
-    memory: MemoryInfo, info: ModelInfo, context: int, *, cuda: bool, reserve: int | None = None
+    memory: MemoryInfo,
+    info: ModelInfo,
+    context: int,
+    *,
+    cuda: bool,
+    reserve: int | None = None,
+    weight_format: WeightFormat = WeightFormat.BF16,
 ) -> Need:
     """RAM for loading the model: every expert has its place there, also those that the GPU holds too."""
+    if reserve is None:
+        reserve = min(_RAM_RESERVE, int(memory.total * _RAM_RESERVE_SHARE))
+
+    def items_in(other: WeightFormat) -> tuple[Item, ...]:
+        return _ram_items(info, context, cuda, reserve, other)
+
+    items = items_in(weight_format)
+    advice = ["Close other programs."]
+    total = sum(item.nbytes for item in items)
+    if total > memory.total:
+        advice = [f"This computer has {memory.total / GIB:.0f} GiB; the model needs {total / GIB:.0f} GiB."]
+    for lighter in list(WeightFormat)[weight_format.number + 1 :]:
+        needed = sum(item.nbytes for item in items_in(lighter))
+        if needed <= memory.available:
+            text = (
+                f"With experts in {precision_name(lighter)} it needs {format_bytes(needed)}, which is there."
+            )
+            advice.append(text)
+            break
+    if not info.is_starter:
+        advice.append("The starter model needs about 2 GiB.")
+    if memory.may_grow:
+        advice.append("This virtual machine is given more memory as it uses it: going on may well work.")
+    return Need(Resource.RAM, items, memory.available, tuple(advice))
+
+
+def _ram_items(
+    info: ModelInfo, context: int, cuda: bool, reserve: int, weight_format: WeightFormat
+) -> tuple[Item, ...]:
     config = info.config
-    items = [Item(f"All {config.num_layers * config.num_experts} experts", arena_bytes(config))]
+    label = f"All {config.num_layers * config.num_experts} experts"
+    if weight_format is not WeightFormat.BF16:
+        label += f" in {precision_name(weight_format)}"
+    items = [Item(label, arena_bytes(config, weight_format))]
     if not cuda:
         items.append(Item("Everything but the experts", info.other_bytes))
         items.append(Item(f"KV cache for {context} tokens", kv_bytes(info, context, cuda=False)))
         items.append(Item("Workspace", workspace_bytes(config, context)))
     items.append(Item("Buffers for reading the files", LOADING_THREADS * info.expert_bytes))
     items.append(Item("The program itself", PROCESS_BYTES + (CUDA_HOST_BYTES if cuda else 0)))
-    if reserve is None:
-        reserve = min(_RAM_RESERVE, int(memory.total * _RAM_RESERVE_SHARE))
     if reserve:
         items.append(Item("Left to other programs", reserve))
-    advice = ["Close other programs."]
-    total = sum(item.nbytes for item in items)
-    if total > memory.total:
-        advice = [f"This computer has {memory.total / GIB:.0f} GiB; the model needs {total / GIB:.0f} GiB."]
-    if not info.is_starter:
-        advice.append("The starter model needs about 2 GiB.")
-    if memory.may_grow:
-        advice.append("This virtual machine is given more memory as it uses it: going on may well work.")
-    return Need(Resource.RAM, tuple(items), memory.available, tuple(advice))
+    return tuple(items)
 
 
 def download_requirements(

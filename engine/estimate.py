@@ -8,13 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.budget import packed_expert_bytes
 from engine.hardware.facts import GpuInfo, Hardware
 from engine.models.config import MixtralConfig
+from engine.precision import precision_name
 from engine.units import format_rate
+from kernels.formats import WeightFormat
 
 # Share of the measured read bandwidth that the kernels reach while decoding, low and high. Sixteen AVX-512
-# cores that read 98 GB/s plainly ran experts at 100 to 114; the low end is for a machine with other work.
-_KERNEL_EFFICIENCY = (0.55, 1.1)
+# cores that read 98 GB/s plainly ran bf16 experts at 100 to 114; the low end is for a machine with other
+# work. 8 and 4 bits take more arithmetic a byte: good programs reach 75 to 95 % of a read, and 50 to 75 %.
+_KERNEL_EFFICIENCY = {
+    WeightFormat.BF16: (0.55, 1.1),
+    WeightFormat.INT8: (0.5, 1.0),
+    WeightFormat.INT4: (0.35, 0.8),
+}
 # Read bandwidth in bytes per second when it was not measured: a core reads 8 to 15 GB/s; two channels of DDR4
 # or DDR5 give 35 to 80, a server's eight 80 to 200.
 _CORE_RATE = (8e9, 15e9)
@@ -40,7 +48,14 @@ class Estimate:
 
 
 def estimate_decode(
-    hardware: Hardware, config: MixtralConfig, slots: int, policy: str, *, cuda: bool, threads: int
+    hardware: Hardware,
+    config: MixtralConfig,
+    slots: int,
+    policy: str,
+    *,
+    cuda: bool,
+    threads: int,
+    weight_format: WeightFormat = WeightFormat.BF16,
 ) -> Estimate:
     """The range for one token at a short context; `slots` experts are in the GPU's memory."""
     assumptions = []
@@ -52,15 +67,27 @@ def estimate_decode(
     else:
         measured = format_rate(hardware.memory.read_bandwidth)
         assumptions.append(f"Memory was measured to be read at {measured}.")
-    touched = config.num_layers * config.top_k * config.expert_parameters * 2
-    text = f"One token reads {touched / 1e9:.2f} GB of experts and {other_read(config) / 1e9:.2f} GB beside."
+    touched = config.num_layers * config.top_k * packed_expert_bytes(config, weight_format)
+    kind = f"experts in {precision_name(weight_format)}"
+    text = f"One token reads {touched / 1e9:.2f} GB of {kind} and {other_read(config) / 1e9:.2f} GB beside."
     assumptions.append(text)
     gpu = hardware.gpu if cuda else None
     if gpu is not None:
         link = _link_rate(gpu)
         assumptions.append(f"Copies to the GPU run at {format_rate(link[0])} to {format_rate(link[1])}.")
-    slow = _step_seconds(config, slots, policy, hardware if gpu else None, cpu[0], 0)
-    fast = _step_seconds(config, slots, policy, hardware if gpu else None, cpu[1], 1)
+    slow, fast = (
+        _step_seconds(
+            hardware,
+            config,
+            slots,
+            policy,
+            cuda=cuda,
+            threads=threads,
+            weight_format=weight_format,
+            end=end,
+        )
+        for end in (0, 1)
+    )
     return Estimate((1 / slow, 1 / fast), tuple(assumptions))
 
 
@@ -71,30 +98,46 @@ def other_read(config: MixtralConfig) -> int:
 
 
 def _step_seconds(
-    config: MixtralConfig, slots: int, policy: str, hardware: Hardware | None, cpu: float, end: int
+    hardware: Hardware,
+    config: MixtralConfig,
+    slots: int,
+    policy: str,
+    *,
+    cuda: bool,
+    threads: int,
+    weight_format: WeightFormat,
+    end: int,
 ) -> float:
-    """A decode step at the slow (`end` 0) or fast (1) end of every range; `hardware` only with a GPU."""
-    expert = 2.0 * config.expert_parameters
+    """A decode step at the slow (`end` 0) or fast (1) end of every range."""
+    packed = packed_expert_bytes(config, weight_format)
+    on_cpu = packed / _cpu_rate(hardware, threads, weight_format)[end]
     executions = config.num_layers * config.top_k
-    gpu = hardware.gpu if hardware else None
+    gpu = hardware.gpu if cuda else None
     if gpu is None:
-        return (executions * expert + other_read(config)) / cpu + config.num_layers * _CPU_LAYER[end]
+        beside = (
+            other_read(config) / _cpu_rate(hardware, threads)[end]
+        )  # packed in bf16, whatever experts are
+        return executions * on_cpu + beside + config.num_layers * _CPU_LAYER[end]
     share = min(1.0, _POPULARITY_GAIN[end] * slots / (config.num_layers * config.num_experts))
-    at_gpu = expert / _VRAM_RATE[end]
-    copied = expert / _link_rate(gpu)[end] + at_gpu
-    missing = {"cpu": expert / cpu, "stream": copied}.get(policy, min(expert / cpu, copied))
+    at_gpu = 2.0 * config.expert_parameters / _VRAM_RATE[end]  # bf16 there, whatever they are in memory
+    copied = packed / _link_rate(gpu)[end] + at_gpu
+    missing = {"cpu": on_cpu, "stream": copied}.get(policy, min(on_cpu, copied))
     beside = other_read(config) / _VRAM_RATE[end] + config.num_layers * _GPU_LAYER[end]
     return executions * (share * at_gpu + (1 - share) * missing) + beside
 
 
-def _cpu_rate(hardware: Hardware, threads: int) -> tuple[float, float]:
+def _cpu_rate(
+    hardware: Hardware, threads: int, weight_format: WeightFormat = WeightFormat.BF16
+) -> tuple[float, float]:
     """Bytes per second at which the kernels will read weights, (low, high)."""
+    low, high = _KERNEL_EFFICIENCY[weight_format]
     measured = hardware.memory.read_bandwidth
     if measured is not None:
-        share = min(1.0, threads / hardware.cpu.default_threads)
-        return measured * share * _KERNEL_EFFICIENCY[0], measured * _KERNEL_EFFICIENCY[1]
-    low, high = _SERVER_RATE if hardware.cpu.usable_cores >= _SERVER_CORES else _DESKTOP_RATE
-    return min(low, threads * _CORE_RATE[0]), min(high, threads * _CORE_RATE[1])
+        return measured * min(1.0, threads / hardware.cpu.default_threads) * low, measured * high
+    slow, fast = _SERVER_RATE if hardware.cpu.usable_cores >= _SERVER_CORES else _DESKTOP_RATE
+    usual = _KERNEL_EFFICIENCY[WeightFormat.BF16]  # is within the ranges of what was not measured
+    slow, fast = min(slow, threads * _CORE_RATE[0]), min(fast, threads * _CORE_RATE[1])
+    return slow * low / usual[0], fast * high / usual[1]
 
 
 def _link_rate(gpu: GpuInfo) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""How a model is to be loaded: policy, budgets, context length, threads, device. Torch-free."""
+"""How a model is to be loaded: policy, budgets, context length, threads, device, precision. Torch-free."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from engine.errors import EngineError
+from engine.precision import PRECISIONS
+from kernels.formats import WeightFormat
 
 PolicyName = Literal["paper", "cpu", "stream"]
 DeviceName = Literal["auto", "cpu", "cuda"]
@@ -28,7 +30,8 @@ class LoadOptions:
     is free now), `ram_reserve` in bytes is left to other programs (None: the planner's default).
     `context_length` in tokens (None: the model's, at most 4096). `threads` is the size of the CPU pool (None:
     the physical cores this process may use). `device` "auto" takes a GPU when there is one. `force` loads
-    although RAM or VRAM looks short.
+    although RAM or VRAM looks short. `precision` is what the experts are held in: "bf16" as in the files,
+    "int8" or "int4" quantised while loading.
     """
 
     policy: str = "paper"
@@ -38,11 +41,13 @@ class LoadOptions:
     device: str = "auto"
     force: bool = False
     ram_reserve: int | None = None
+    precision: str = "bf16"
 
     def __post_init__(self) -> None:
         checks = (
             (self.policy in POLICIES, "policy", self.policy, f"one of {', '.join(POLICIES)}"),
             (self.device in DEVICES, "device", self.device, f"one of {', '.join(DEVICES)}"),
+            (self.precision in PRECISIONS, "precision", self.precision, f"one of {', '.join(PRECISIONS)}"),
             (_at_least(self.vram_budget, 0), "vram_budget", self.vram_budget, "0 bytes or more"),
             (_at_least(self.ram_reserve, 0), "ram_reserve", self.ram_reserve, "0 bytes or more"),
             (_at_least(self.context_length, 16), "context_length", self.context_length, "16 tokens or more"),
@@ -51,6 +56,11 @@ class LoadOptions:
         for holds, name, value, allowed in checks:
             if not holds:
                 raise OptionError(f"{name} cannot be {value}.", action=f"Choose {allowed}.")
+
+    @property
+    def expert_format(self) -> WeightFormat:
+        """`precision` as the kernels call it."""
+        return WeightFormat(self.precision)
 
     def context_for(self, model_context: int) -> int:
         """Tokens the KV cache will hold for a model made for `model_context` tokens."""

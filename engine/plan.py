@@ -13,9 +13,11 @@ from engine.hardware.facts import Hardware
 from engine.latency import decode_step_seconds
 from engine.options import LoadOptions
 from engine.placement import place_popular
+from engine.precision import precision_text
 from engine.profile import Profile
 from engine.requirements import Requirements
 from engine.units import format_bytes
+from kernels.formats import WeightFormat
 
 # A calibrated prediction is shown with this margin around it, or with the profile's own error if larger.
 _CALIBRATED_MARGIN = 0.1
@@ -28,7 +30,8 @@ class Plan:
     `device` is "cpu" or "cuda"; `has_gpu` says whether a real GPU takes part, and only then `expert_slots`
     (how many experts get a place in its memory, of `layers` × `experts`) is above zero. `decode_range` is the
     expected speed in tokens per second (low, high); `basis` says where it comes from, `assumptions` on what.
-    `notes` are sentences the user should read before going on.
+    `notes` are sentences the user should read before going on. `precision` is what the experts are held in;
+    `best_precision` is the best one for which RAM suffices, "" if it never does.
     """
 
     model_name: str
@@ -47,6 +50,8 @@ class Plan:
     basis: str
     assumptions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    precision: str = LoadOptions.precision
+    best_precision: str = ""
 
     @property
     def total_experts(self) -> int:
@@ -67,10 +72,17 @@ class Plan:
         rest = self.total_experts - self.expert_slots
         return f"{self.expert_slots} of {self.total_experts} experts in graphics memory, {rest} in memory."
 
+    def precision_text(self) -> str:
+        """What the experts are held in and what that costs, in words."""
+        text = precision_text(WeightFormat(self.precision))
+        if self.has_gpu and self.precision != WeightFormat.BF16:
+            text += " In graphics memory they take as much room as in bf16."
+        return text
+
     def lines(self) -> tuple[str, ...]:
         """The plan for people: placement, speed, needs item by item, notes."""
         needs = [line for need in self.requirements.needs for line in need.lines()]
-        head = (f"{self.model_name} on {self.device_name}", self.placement_text())
+        head = (f"{self.model_name} on {self.device_name}", self.placement_text(), self.precision_text())
         return (*head, f"Expected speed: {self.speed_text()} ({self.basis}).", *needs, *self.notes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,6 +104,8 @@ class Plan:
             "basis": self.basis,
             "assumptions": list(self.assumptions),
             "notes": list(self.notes),
+            "precision": self.precision,
+            "best_precision": self.best_precision,
         }
 
 
@@ -100,8 +114,8 @@ def make_plan(
 ) -> Plan:
     """Decide how `info` would be loaded on `hardware`; nothing is refused here, `Plan.requirements` tells.
 
-    `profile` must be a valid one for this machine and model; with it, the speed is predicted from what was
-    measured. Raises `HardwareError` if the options ask for CUDA and no GPU can be used.
+    `profile` must be a valid one for this machine, model and precision; with it, the speed is predicted from
+    what was measured. Raises `HardwareError` if the options ask for CUDA and no GPU can be used.
     """
     notes: list[str] = []
     context = options.context_for(info.context_length)
@@ -110,7 +124,18 @@ def make_plan(
     gpu = hardware.gpu if cuda else None
     slots = 0 if vram is None else vram.slots
     threads = options.threads or hardware.cpu.default_threads
-    needs = [ram_need(hardware.memory, info, context, cuda=cuda, reserve=options.ram_reserve)]
+    rams = {
+        weight_format: ram_need(
+            hardware.memory,
+            info,
+            context,
+            cuda=cuda,
+            reserve=options.ram_reserve,
+            weight_format=weight_format,
+        )
+        for weight_format in WeightFormat
+    }
+    needs = [rams[options.expert_format]]
     if vram is not None:
         needs.append(vram.need())
     if not cuda and options.policy != "cpu":
@@ -119,7 +144,15 @@ def make_plan(
         speed, assumptions = _calibrated(profile, slots, options.policy), tuple[str, ...]()
         basis = "from this computer's calibration"
     else:
-        estimate = estimate_decode(hardware, info.config, slots, options.policy, cuda=cuda, threads=threads)
+        estimate = estimate_decode(
+            hardware,
+            info.config,
+            slots,
+            options.policy,
+            cuda=cuda,
+            threads=threads,
+            weight_format=options.expert_format,
+        )
         speed, assumptions = estimate.tokens_per_second, estimate.assumptions
         basis = "estimated from memory speed, before calibration"
     return Plan(
@@ -139,6 +172,8 @@ def make_plan(
         basis=basis,
         assumptions=assumptions,
         notes=tuple(notes),
+        precision=options.precision,
+        best_precision=next((str(better) for better, need in rams.items() if need.fits), ""),
     )
 
 
@@ -160,7 +195,7 @@ def _vram(
             )
         notes.append(hardware.gpu_message or "No graphics card: all work runs on the CPU.")
         return None
-    budget = vram_budget(gpu, info, context, options.vram_budget)
+    budget = vram_budget(gpu, info, context, options.vram_budget, options.expert_format)
     if options.vram_budget is not None and options.vram_budget > gpu.vram_free:
         notes.append(
             f"Only {format_bytes(gpu.vram_free)} of graphics memory are free now, less than the budget of "

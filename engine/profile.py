@@ -16,7 +16,9 @@ import numpy.typing as npt
 from engine.errors import CalibrationError
 from engine.hardware.facts import fingerprint_of
 from engine.latency import LatencyModel
+from engine.precision import PRECISIONS
 from engine.units import format_seconds
+from kernels.formats import WeightFormat
 
 VERSION = 1
 
@@ -86,7 +88,8 @@ class Profile:
 
     `hardware` and `model` are the fingerprints' parts by their human names. `popularity` is float64 [layers,
     experts], the chance that a token chooses the expert (rows sum to top-k). `expert_slots` were resident
-    when the decode step was predicted and measured.
+    when the decode step was predicted and measured. `precision` is what the experts were held in: times for
+    one are not those for another.
     """
 
     model_name: str
@@ -100,6 +103,7 @@ class Profile:
     expert_slots: int
     predicted_decode: float
     measured_decode: float
+    precision: str = str(WeightFormat.BF16)
     version: int = field(default=VERSION)
 
     @property
@@ -139,6 +143,7 @@ class Profile:
             "hardware": self.hardware,
             "model": self.model,
             "created": self.created,
+            "precision": self.precision,
             "threads": self.threads,
             "latency": self.latency.to_dict(),
             "popularity": np.round(self.popularity, 6).tolist(),
@@ -176,6 +181,11 @@ class Profile:
         predicted, measured = float(data["predicted_decode"]), float(data["measured_decode"])
         if not (0 < predicted < float("inf") and 0 < measured < float("inf")):
             raise ValueError("a decode time is not a positive number")
+        precision = str(
+            data.get("precision", WeightFormat.BF16)
+        )  # files from before there was a choice: bf16
+        if precision not in PRECISIONS:
+            raise ValueError(f"precision {precision!r}")
         return Profile(
             model_name=str(data["model_name"]),
             hardware=_texts(data["hardware"]),
@@ -188,6 +198,7 @@ class Profile:
             expert_slots=int(data["expert_slots"]),
             predicted_decode=predicted,
             measured_decode=measured,
+            precision=precision,
         )
 
 

@@ -1,4 +1,4 @@
-"""Find and save profiles: one file per hardware and model. Nothing is deleted, nothing foreign is used."""
+"""Find and save profiles: one file per hardware, model and precision. Nothing is deleted or mixed up."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from engine.errors import CalibrationError
 from engine.files import set_aside, write_atomically
 from engine.hardware.facts import Hardware, fingerprint_of
 from engine.paths import profiles_dir
+from engine.precision import precision_name
 from engine.profile import Profile
 from engine.units import format_bytes
+from kernels.formats import WeightFormat
 
 _SAMPLE = 4096  # bytes read at three places of each weight file
 
@@ -25,12 +27,13 @@ class ProfileState(StrEnum):
     VALID = "valid"
     HARDWARE_CHANGED = "hardware_changed"
     MODEL_CHANGED = "model_changed"
+    PRECISION_CHANGED = "precision_changed"
     UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True)
 class FoundProfile:
-    """The result of a search. `profile` is set only if it is valid for this very machine and model.
+    """The result of a search. `profile` is set only if it is valid for this machine, model and precision.
 
     `message` tells the user what it means, and what is different now ("processor: A, now B").
     """
@@ -41,24 +44,39 @@ class FoundProfile:
 
 
 def find_profile(
-    hardware: Hardware, info: ModelInfo, *, threads: int | None = None, folder: Path | None = None
+    hardware: Hardware,
+    info: ModelInfo,
+    *,
+    threads: int | None = None,
+    precision: str = WeightFormat.BF16,
+    folder: Path | None = None,
 ) -> FoundProfile:
     """Look for the profile of `info` on `hardware` as it is used (`Hardware.without_gpu` for the CPU alone).
 
-    `threads` is the CPU pool's size if it is not the default. Files of other machines and models are looked
-    at only to tell what changed. Raises nothing: an unreadable file is a state.
+    `threads` is the CPU pool's size if it is not the default, `precision` what experts are held in. Files of
+    other machines and models are looked at only to tell what changed. Raises nothing: an unreadable file is a
+    state.
     """
     folder = folder or profiles_dir()
     machine, model = hardware.fingerprint_parts(threads), model_parts(info)
-    exact = folder / file_name(machine, model)
+    exact = folder / file_name(machine, model, precision)
     if exact.exists():
         found = _read(exact)
         if isinstance(found, CalibrationError):
             return FoundProfile(ProfileState.UNREADABLE, None, str(found))
-        if (found.hardware, found.model) == (machine, model):
+        if (found.hardware, found.model, found.precision) == (machine, model, precision):
             return FoundProfile(ProfileState.VALID, found)
     others = [profile for path in _files(folder) if isinstance(profile := _read(path), Profile)]
     others.sort(key=lambda profile: profile.created, reverse=True)
+    for profile in others:
+        if (profile.hardware, profile.model) == (machine, model) and profile.precision != precision:
+            before, now = (precision_name(WeightFormat(each)) for each in (profile.precision, precision))
+            text = f"The last calibration was made with experts in {before}, and they are in {now} now."
+            return FoundProfile(
+                ProfileState.PRECISION_CHANGED,
+                None,
+                f"{text} Calibrate again: the other one is kept for when you change back.",
+            )
     for profile in others:
         if profile.model == model and profile.hardware != machine:
             changes = _changes(profile.hardware, machine)
@@ -79,16 +97,20 @@ def save_profile(profile: Profile, folder: Path | None = None) -> Path:
 
     Raises `FileError`.
     """
-    path = (folder or profiles_dir()) / file_name(profile.hardware, profile.model)
+    path = (folder or profiles_dir()) / file_name(profile.hardware, profile.model, profile.precision)
     if path.exists() and isinstance(_read(path), CalibrationError):
         set_aside(path)
     write_atomically(path, profile.to_json())
     return path
 
 
-def file_name(machine: dict[str, str], model: dict[str, str]) -> str:
-    """The name of the profile file of a machine and a model, both as fingerprint parts."""
-    return f"{fingerprint_of(machine)}-{fingerprint_of(model)}.json"
+def file_name(machine: dict[str, str], model: dict[str, str], precision: str = WeightFormat.BF16) -> str:
+    """The name of the profile file of a machine and a model, both as fingerprint parts, and a precision.
+
+    bf16 is not named: files from before there was a choice are still found.
+    """
+    kind = "" if precision == WeightFormat.BF16 else f"-{precision}"
+    return f"{fingerprint_of(machine)}-{fingerprint_of(model)}{kind}.json"
 
 
 def model_parts(info: ModelInfo) -> dict[str, str]:

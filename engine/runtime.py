@@ -108,7 +108,7 @@ class Engine:
         notes: list[str] = []
         stale = ""
         if profile is None:
-            found = find_profile(hardware, info, threads=options.threads)
+            found = find_profile(hardware, info, threads=options.threads, precision=options.precision)
             profile = found.profile
             if found.state not in (ProfileState.VALID, ProfileState.MISSING):
                 stale = found.message
@@ -189,6 +189,7 @@ class Engine:
             threads=parts.pool.threads,
             isa=parts.pool.isa.value,
             policy=self.options.policy,
+            precision=self.options.precision,
             device=plan.device_name,
             has_gpu=plan.has_gpu,
             context_length=plan.context_length,

@@ -17,7 +17,7 @@ class EngineStatus:
     GPU's name, or the CPU's). `vram_used` counts what this program took; `vram_budget` what it may take.
     `notes` are sentences for the user about choices that had no effect or need saying. `stale_calibration`
     says why a saved calibration could not be used (hardware changed, model changed, file unreadable).
-    `gpu_index` is NVML's number of the GPU in use.
+    `gpu_index` is NVML's number of the GPU in use. `precision` is what the experts are held in in memory.
     """
 
     model_name: str
@@ -39,6 +39,7 @@ class EngineStatus:
     stale_calibration: str = ""
     notes: tuple[str, ...] = ()
     gpu_index: int | None = None
+    precision: str = "bf16"
 
     @property
     def resident_experts(self) -> int:

@@ -32,13 +32,19 @@ class RealKnowledge:
     def offer(self, choice: Choice, hardware: Hardware, options: LoadOptions) -> Offer:
         """The plan of a choice, from a saved profile if there is one, and the disk space still needed."""
         info, disk = _located(choice)
-        found = find_profile(hardware, info, threads=options.threads) if disk is None else None
-        plan = make_plan(hardware, info, options, found.profile if found else None)
+        profile = None
+        if disk is None:
+            profile = find_profile(
+                hardware, info, threads=options.threads, precision=options.precision
+            ).profile
+        plan = make_plan(hardware, info, options, profile)
         return Offer(choice, info, plan, disk)
 
     def profile(self, model: Path, hardware: Hardware, options: LoadOptions) -> tuple[Profile | None, str]:
         """The valid profile, or None and why an earlier one is not valid."""
-        found = find_profile(hardware, inspect_model(model), threads=options.threads)
+        found = find_profile(
+            hardware, inspect_model(model), threads=options.threads, precision=options.precision
+        )
         return found.profile, "" if found.state is ProfileState.MISSING else found.message
 
 

@@ -34,7 +34,9 @@ class GpuProbes:
         self._is_cuda = self._device.type == "cuda"
         if self._gpu.resident.all():
             nothing = np.zeros_like(self._gpu.resident)
-            self._gpu = GpuExperts(self._config, self._device, nothing, slots=1)
+            self._gpu = GpuExperts(
+                self._config, self._device, nothing, slots=1, packed_format=parts.bank.shape.format
+            )
             stream = CudaStream if self._is_cuda else DirectStream
             self._stream = stream(parts.bank, self._gpu, HitCounters(*nothing.shape))
         order = shuffled_experts(self._config.num_layers, self._config.num_experts)

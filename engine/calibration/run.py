@@ -77,10 +77,11 @@ def calibrate(
     """
     threads = engine.options.threads
     machine, model = engine.hardware.fingerprint_parts(threads), model_parts(engine.info)
-    path = (folder or profiles_dir()) / f"unfinished-{file_name(machine, model)}"
+    precision = engine.options.precision
+    path = (folder or profiles_dir()) / f"unfinished-{file_name(machine, model, precision)}"
     with engine.exclusive() as parts:
         session = _Calibration(parts, PartialResult.load(path), progress, cancel or CancelToken(), on_probe)
-        profile = session.run(machine, model, engine.options.policy)
+        profile = session.run(machine, model, engine.options.policy, precision)
     engine.use_profile(profile)
     save_profile(profile, folder)
     session.unfinished.remove()
@@ -107,7 +108,7 @@ class _Calibration:
         self._tokens = Tokenizer.load(parts.info.path).encode(text)
         self._decode = DecodeProbes(parts.model, self._tokens)
 
-    def run(self, machine: dict[str, str], model: dict[str, str], policy: str) -> Profile:
+    def run(self, machine: dict[str, str], model: dict[str, str], policy: str, precision: str) -> Profile:
         """Take every probe, fit, predict a decode step, then measure one."""
         steps = list(self._steps())
         total = len(steps) + 2
@@ -133,6 +134,7 @@ class _Calibration:
             expert_slots=int(resident.sum()),
             predicted_decode=predicted,
             measured_decode=measured.seconds,
+            precision=precision,
         )
 
     def _steps(self) -> Iterator[_Step]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from engine import starter
 from engine.cli.console import Console
 from engine.options import DEVICES, POLICIES, LoadOptions, OptionError
+from engine.precision import PRECISIONS
 from engine.progress import CancelToken
 from engine.units import GIB, format_bytes
 
@@ -30,6 +31,13 @@ def add_loading(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--policy", choices=POLICIES, default=LoadOptions.policy, help="default: %(default)s")
     group.add_argument("--device", choices=DEVICES, default=LoadOptions.device, help="default: %(default)s")
+    group.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default=LoadOptions.precision,
+        help="what experts are held in: fewer bits need less memory and are faster, and cost some quality "
+        "(default: %(default)s)",
+    )
     group.add_argument("--vram-budget", type=float, metavar="GIB", help="graphics memory to use at most")
     group.add_argument("--ram-reserve", type=float, metavar="GIB", help="memory left to other programs")
     group.add_argument("--context", type=int, metavar="TOKENS", help="context length (default: up to 4096)")
@@ -47,6 +55,7 @@ def load_options(arguments: argparse.Namespace) -> LoadOptions:
         device=arguments.device,
         force=arguments.force,
         ram_reserve=_bytes("--ram-reserve", arguments.ram_reserve),
+        precision=arguments.precision,
     )
 
 

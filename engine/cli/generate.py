@@ -128,6 +128,7 @@ def _report(engine: Engine, sampling: SamplingParams, answer: str, finished: Fin
         "sampling": asdict(sampling),
         "stats": stats,
         "policy": engine.options.policy,
+        "precision": engine.options.precision,
         "device": engine.plan.device_name,
         "notes": list(engine.notes),
     }

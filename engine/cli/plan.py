@@ -45,7 +45,9 @@ def run(arguments: argparse.Namespace, console: Console, _cancel: CancelToken) -
     hardware = detect(measure_memory=True)
     if options.device == "cpu":
         hardware = hardware.without_gpu()
-    profile = find_profile(hardware, info, threads=options.threads).profile if disk is None else None
+    profile = None
+    if disk is None:
+        profile = find_profile(hardware, info, threads=options.threads, precision=options.precision).profile
     plan = make_plan(hardware, info, options, profile)
     if disk is not None:
         loading = plan.requirements

@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from engine.models.config import MixtralConfig
 from kernels.cpu import ExpertShape, unpack_expert
+from kernels.formats import WeightFormat
 
 STREAM_SLOTS = 2  # one is computed with while the next is copied
 
@@ -21,6 +22,7 @@ class GpuExperts:
     `resident` is bool [layers, experts]. Behind the residents come `slots` places for streamed experts,
     reused in least-recently-used order. The device is a GPU, or, to try mixed placements without one, the
     CPU. `number_format` is what `run` computes in; None for bf16 on a GPU and float32 on the CPU.
+    `packed_format` is what the blocks for `store` are packed in; quantised ones are dequantised there.
     """
 
     def __init__(
@@ -30,6 +32,7 @@ class GpuExperts:
         resident: npt.NDArray[np.bool_],
         slots: int = STREAM_SLOTS,
         number_format: torch.dtype | None = None,
+        packed_format: WeightFormat = WeightFormat.BF16,
     ) -> None:
         if resident.shape != (config.num_layers, config.num_experts):
             raise ValueError(f"a placement of shape {resident.shape} does not fit the model")
@@ -37,7 +40,7 @@ class GpuExperts:
         self.number_format = number_format or (torch.float32 if device.type == "cpu" else torch.bfloat16)
         self.resident = resident
         self.present = resident.copy()  # residents, and what the slots hold at the moment
-        self.shape = ExpertShape(config.hidden_size, config.intermediate_size)
+        self.shape = ExpertShape(config.hidden_size, config.intermediate_size, packed_format)
         count = int(resident.sum())
         hidden, inner = config.hidden_size, config.intermediate_size
         self._gate_up = torch.empty(count + slots, 2 * inner, hidden, dtype=torch.bfloat16, device=device)

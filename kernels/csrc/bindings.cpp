@@ -16,6 +16,7 @@
 #include "isa.h"
 #include "linear_task.h"
 #include "pack.h"
+#include "pack_rows.h"
 #include "pool.h"
 #include "read_task.h"
 #include "token_pass.h"
@@ -145,6 +146,14 @@ void pack_expert(std::size_t hidden, std::size_t intermediate, std::size_t w1, s
       ->help();
 }
 
+// The index of the first weight that is NaN or infinite, or -1.
+std::ptrdiff_t pack_expert_rows(std::size_t hidden, std::size_t intermediate, int matrix, std::size_t first,
+                                std::size_t count, std::size_t rows, std::size_t out) {
+  const std::size_t fault = pack_rows({hidden, intermediate}, static_cast<ExpertMatrix>(matrix), first, count,
+                                      at<const std::uint16_t>(rows), at<std::uint8_t>(out));
+  return fault == kAllFinite ? -1 : static_cast<std::ptrdiff_t>(fault);
+}
+
 void pack_linear(std::size_t rows, std::size_t cols, std::size_t weight, std::size_t out) {
   make_pack_linear_task({rows, cols}, at<const std::uint16_t>(weight), at<std::uint8_t>(out))->help();
 }
@@ -163,6 +172,7 @@ NB_MODULE(_native, m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
   m.def("available_isas", &isa_names);
   m.def("pack_expert", &pack_expert, nogil());
+  m.def("pack_expert_rows", &pack_expert_rows, nogil());
   m.def("pack_linear", &pack_linear, nogil());
   nb::class_<Ticket>(m, "Ticket").def("wait", &Ticket::wait, nogil());
   nb::class_<ExpertShape>(m, "ExpertShape").def("__init__", &init_shape);

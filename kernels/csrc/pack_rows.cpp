@@ -1,0 +1,112 @@
+#include "pack_rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(__SSE2__)  // every x86-64 has it
+#include <emmintrin.h>
+#endif
+
+namespace fiddler {
+namespace {
+
+constexpr std::uint16_t kExponent = 0x7f80;  // all ones: infinite or NaN
+
+bool is_finite(std::uint16_t weight) { return (weight & kExponent) != kExponent; }
+
+std::size_t first_not_finite(const std::uint16_t* weights, std::size_t count) {
+  const std::uint16_t* end = weights + count;
+  const std::uint16_t* found = std::find_if_not(weights, end, is_finite);
+  return found == end ? kAllFinite : static_cast<std::size_t>(found - weights);
+}
+
+#if defined(__SSE2__)
+// A tile, [16 pairs][16 rows][2], from 16 rows of 32 weights that are `stride` weights apart: four by four pairs
+// are transposed. Returns whether all weights are finite. The tile is written past the caches: nobody reads
+// it before the model is complete (on two Zen 4 cores packing is a fifth faster).
+bool pack_whole_tile(const std::uint16_t* rows, std::size_t stride, std::uint8_t* tile) {
+  const __m128i exponent = _mm_set1_epi16(kExponent);
+  __m128i bad = _mm_setzero_si128();
+  const auto load = [&](std::size_t row, std::size_t pair) {
+    const __m128i four = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows + row * stride + 2 * pair));
+    bad = _mm_or_si128(bad, _mm_cmpeq_epi16(_mm_and_si128(four, exponent), exponent));
+    return four;
+  };
+  auto* out = reinterpret_cast<__m128i*>(tile);
+  for (std::size_t pair = 0; pair < kTilePairs; pair += 4) {
+    for (std::size_t row = 0; row < kTileRows; row += 4) {
+      const __m128i a = load(row, pair), b = load(row + 1, pair), c = load(row + 2, pair), d = load(row + 3, pair);
+      const __m128i ab_low = _mm_unpacklo_epi32(a, b), ab_high = _mm_unpackhi_epi32(a, b);
+      const __m128i cd_low = _mm_unpacklo_epi32(c, d), cd_high = _mm_unpackhi_epi32(c, d);
+      __m128i* to = out + pair * 4 + row / 4;  // a pair of all rows is four registers
+      _mm_stream_si128(to, _mm_unpacklo_epi64(ab_low, cd_low));
+      _mm_stream_si128(to + 4, _mm_unpackhi_epi64(ab_low, cd_low));
+      _mm_stream_si128(to + 8, _mm_unpacklo_epi64(ab_high, cd_high));
+      _mm_stream_si128(to + 12, _mm_unpackhi_epi64(ab_high, cd_high));
+    }
+  }
+  return _mm_movemask_epi8(bad) == 0;
+}
+#endif
+
+// The same for up to 16 rows of up to 32 weights, with zeros in the rest of the tile.
+bool pack_part_tile(const std::uint16_t* rows, std::size_t stride, std::size_t height, std::size_t width,
+                    std::uint8_t* tile) {
+  bool finite = true;
+  std::uint16_t values[kTilePairs][kTileRows][2] = {};
+  for (std::size_t row = 0; row < height; ++row) {
+    for (std::size_t col = 0; col < width; ++col) {
+      const std::uint16_t weight = rows[row * stride + col];
+      finite = finite && is_finite(weight);
+      values[col / 2][row][col % 2] = weight;
+    }
+  }
+  std::memcpy(tile, values, kTileBytes);
+  return finite;
+}
+
+bool pack_tile(const std::uint16_t* rows, std::size_t stride, std::size_t height, std::size_t width,
+               std::uint8_t* tile) {
+#if defined(__SSE2__)
+  if (height == kTileRows && width == kTileCols) return pack_whole_tile(rows, stride, tile);
+#endif
+  return pack_part_tile(rows, stride, height, width, tile);
+}
+
+}  // namespace
+
+std::size_t pack_rows(const ExpertShape& shape, ExpertMatrix matrix, std::size_t first, std::size_t count,
+                      const std::uint16_t* rows, std::uint8_t* out) {
+  const bool down = matrix == ExpertMatrix::kDown;
+  const std::size_t height = down ? shape.hidden : shape.intermediate;
+  const std::size_t width = down ? shape.intermediate : shape.hidden;
+  const std::size_t tiles = down ? shape.panels() : shape.k_tiles();  // of a row of tiles
+  // From one tile of the row to the next: w2's lie in a panel each, the others' one after the other.
+  const std::size_t step = down ? shape.panel_bytes() : kTileBytes;
+  const std::size_t end = first + count;
+  const std::size_t row_tiles = end < height ? ceil_div(end, kTileRows)
+                                             : (down ? shape.down_row_tiles() : 2 * shape.panels());
+  bool finite = true;
+  for (std::size_t r = first / kTileRows; r < row_tiles; ++r) {
+    const std::size_t row = r * kTileRows;
+    const std::size_t tile_height = row < end ? std::min(kTileRows, end - row) : 0;
+    std::uint8_t* to = out;
+    if (down) {
+      to += shape.down_offset() + r * kTileBytes;
+    } else {
+      const std::size_t before = (matrix == ExpertMatrix::kUp ? 2 : 0) + r % 2;
+      to += r / 2 * shape.panel_bytes() + before * tiles * kTileBytes;
+    }
+    const std::uint16_t* from = rows + (std::min(row, end) - first) * width;
+    for (std::size_t t = 0; t < tiles; ++t, to += step) {
+      const std::size_t col = t * kTileCols;
+      finite = pack_tile(from + col, width, tile_height, std::min(kTileCols, width - col), to) && finite;
+    }
+  }
+#if defined(__SSE2__)
+  _mm_sfence();  // what was written past the caches is seen by other threads once they know that it is there
+#endif
+  return finite ? kAllFinite : first_not_finite(rows, count * width);
+}
+
+}  // namespace fiddler
