@@ -96,17 +96,17 @@ class Checkpoint:
             )
         return found
 
-    def read_into(self, info: TensorInfo, buffer: memoryview) -> None:
-        """Fill `buffer` (writable, at least `info.nbytes` bytes) with the tensor's bytes.
+    def read_into(self, info: TensorInfo, buffer: memoryview, start: int = 0) -> None:
+        """Fill `buffer` (writable) with the tensor's bytes from byte `start` on, as far as either goes.
 
         Raises:
             CheckpointError: the file ends early or the disk fails.
         """
-        target = buffer.cast("B")[: info.nbytes]
-        done = 0
+        target = buffer.cast("B")[: info.nbytes - start]
+        begin, done = info.offset + start, 0
         try:
-            while done < info.nbytes:
-                count = _read_at(self._handle(info.file), target[done:], info.offset + done, self._lock)
+            while done < len(target):
+                count = _read_at(self._handle(info.file), target[done:], begin + done, self._lock)
                 if count == 0:
                     break
                 done += count
@@ -116,10 +116,10 @@ class Checkpoint:
                 why=f"In {info.file.parent}, the system says: {error.strerror or error}.",
                 action="Check the disk; copy or download the model again if it has errors.",
             ) from error
-        if done < info.nbytes:
+        if done < len(target):
             raise CheckpointError(
                 f"The model file {info.file.name} changed while it was being read.",
-                why=f"It ended {info.nbytes - done:,} bytes before the end of {info.name}.",
+                why=f"It ended {info.nbytes - start - done:,} bytes before the end of {info.name}.",
                 action="Wait until nothing else writes to the model's folder, then load it again.",
             )
 

@@ -1,21 +1,19 @@
-"""The host's copy of every expert: packed blocks in one arena, filled straight from the checkpoint."""
+"""The host's copy of every expert: packed blocks in one arena."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from itertools import islice, product
+from itertools import product
 
 import torch
 
 from engine import arena
 from engine.checkpoint.reader import Checkpoint
-from engine.checkpoint.tensors import writable_bytes
-from engine.models import tensors
+from engine.experts.fill import ExpertReader, fill
 from engine.models.config import MixtralConfig
-from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
-from kernels.cpu import ExpertShape, pack_expert
+from engine.progress import CancelToken, ProgressCallback, ignore_progress
+from kernels.cpu import ExpertShape
+from kernels.formats import WeightFormat
 
 _ALIGNMENT = 4096
 
@@ -23,9 +21,9 @@ _ALIGNMENT = 4096
 class ExpertBank:
     """All experts of a model in host memory, each one packed block (see `kernels` for the layout)."""
 
-    def __init__(self, config: MixtralConfig) -> None:
+    def __init__(self, config: MixtralConfig, weight_format: WeightFormat = WeightFormat.BF16) -> None:
         self.config = config
-        self.shape = ExpertShape(config.hidden_size, config.intermediate_size)
+        self.shape = ExpertShape(config.hidden_size, config.intermediate_size, weight_format)
         self._stride = -(-self.shape.nbytes // _ALIGNMENT) * _ALIGNMENT
         count = config.num_layers * config.num_experts
         self.arena = arena.allocate(self._stride * count)
@@ -51,45 +49,20 @@ class ExpertBank:
         progress: ProgressCallback = ignore_progress,
         cancel: CancelToken | None = None,
     ) -> None:
-        """Read and pack every expert, `threads` at a time; beside the arena each takes one expert's bytes.
+        """Read every expert, quantise it if the bank is in 8 or 4 bits, and pack it, `threads` at a time.
 
         Raises:
-            CheckpointError: a tensor is missing or unreadable.
+            CheckpointError: a tensor is missing or unreadable, or a weight is not finite.
             Cancelled: between two experts.
         """
-        scratch = threading.local()
-
-        def one(layer: int, expert: int) -> None:
-            if not hasattr(scratch, "matrices"):
-                hidden, inner = self.config.hidden_size, self.config.intermediate_size
-                scratch.matrices = {
-                    "w1": torch.empty(inner, hidden, dtype=torch.bfloat16),
-                    "w3": torch.empty(inner, hidden, dtype=torch.bfloat16),
-                    "w2": torch.empty(hidden, inner, dtype=torch.bfloat16),
-                }
-            for name, matrix in scratch.matrices.items():
-                info = checkpoint.info(tensors.expert(layer, expert, name), tuple(matrix.shape))
-                checkpoint.read_into(info, writable_bytes(matrix))
-            matrices = scratch.matrices
-            pack_expert(matrices["w1"], matrices["w3"], matrices["w2"], self.block(layer, expert))
-
-        total = self.config.num_layers * self.config.num_experts
-        work = all_experts(self.config)
-        with ThreadPoolExecutor(threads, thread_name_prefix="bank") as pool:
-            running: set[Future[None]] = set()
-            for done in range(total):
-                if cancel is not None:
-                    cancel.raise_if_cancelled()  # the pool's exit waits for the few experts under way
-                running |= {pool.submit(one, *item) for item in islice(work, threads + 1 - len(running))}
-                finished, running = _first(running)
-                finished.result()
-                progress(Progress("Loading experts", done + 1, total, "experts"))
-
-
-def _first(running: set[Future[None]]) -> tuple[Future[None], set[Future[None]]]:
-    """One finished future of `running`, and the others."""
-    finished = next(iter(wait(running, return_when=FIRST_COMPLETED).done))
-    return finished, running - {finished}
+        reader = ExpertReader(checkpoint, self.shape)
+        fill(
+            list(all_experts(self.config)),
+            lambda layer, expert: reader.read(layer, expert, self.block(layer, expert)),
+            threads,
+            progress,
+            cancel,
+        )
 
 
 def all_experts(config: MixtralConfig) -> Iterator[tuple[int, int]]:

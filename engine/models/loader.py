@@ -99,7 +99,7 @@ def load_model(
                 progress=progress,
                 cancel=cancel,
             )
-            bank = ExpertBank(config)
+            bank = ExpertBank(config, options.expert_format)
             bank.fill(
                 checkpoint,
                 threads=min(LOADING_THREADS, os.cpu_count() or 1),
@@ -113,7 +113,13 @@ def load_model(
                 placement = place_nothing(config.num_layers, config.num_experts)
             place = expert_device or device
             experts_format = None if place.type == "cpu" else gpu_format
-            residents = GpuExperts(config, place, placement.resident, number_format=experts_format)
+            residents = GpuExperts(
+                config,
+                place,
+                placement.resident,
+                number_format=experts_format,
+                packed_format=options.expert_format,
+            )
             _place(bank, residents, progress, cancel)
     except BaseException:
         pool.close()

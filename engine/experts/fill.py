@@ -1,0 +1,87 @@
+"""Filling the arena: experts read straight from the checkpoint into their blocks, several at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
+
+import torch
+
+from engine.checkpoint.reader import Checkpoint
+from engine.checkpoint.tensors import not_finite, writable_bytes
+from engine.models import tensors
+from engine.progress import CancelToken, Progress, ProgressCallback
+from kernels.errors import NonFiniteWeightError
+from kernels.rows import MATRICES, matrix_size, pack_expert_rows
+from kernels.shape import PANEL_ROWS, ExpertShape
+
+# Bytes that a thread reads before it packs them.
+SCRATCH = 1 << 20
+
+
+class ExpertReader:
+    """Reads experts of one shape, each matrix some rows at a time. May be used by several threads."""
+
+    def __init__(self, checkpoint: Checkpoint, shape: ExpertShape) -> None:
+        self._checkpoint = checkpoint
+        self._shape = shape
+        self._scratch = threading.local()
+
+    def read(self, layer: int, expert: int, block: torch.Tensor) -> None:
+        """Read an expert into its packed block, uint8 [shape.nbytes]. Raises CheckpointError."""
+        for matrix in MATRICES:
+            height, width = matrix_size(matrix, self._shape)
+            info = self._checkpoint.info(tensors.expert(layer, expert, matrix), (height, width))
+            step = rows_at_once(width)
+            scratch = self._buffer(step * width)
+            for first in range(0, height, step):
+                rows = scratch[: min(step, height - first) * width].view(-1, width)
+                self._checkpoint.read_into(info, writable_bytes(rows), first * width * rows.element_size())
+                try:
+                    pack_expert_rows(matrix, first, rows, block, self._shape)
+                except NonFiniteWeightError as error:
+                    raise not_finite(info, (error.row, error.col)) from error
+
+    def _buffer(self, count: int) -> torch.Tensor:
+        """This thread's scratch, bf16 [count]; it stays in the core's cache between reading and packing."""
+        buffer: torch.Tensor | None = getattr(self._scratch, "buffer", None)
+        if buffer is None or len(buffer) < count:
+            buffer = self._scratch.buffer = torch.empty(count, dtype=torch.bfloat16)
+        return buffer[:count]
+
+
+def rows_at_once(width: int) -> int:
+    """Rows of a bf16 matrix that are read before they are packed: about a scratch full, whole panels."""
+    return max(1, SCRATCH // (2 * width * PANEL_ROWS)) * PANEL_ROWS
+
+
+def fill(
+    experts: Sequence[tuple[int, int]],
+    read: Callable[[int, int], None],
+    threads: int,
+    progress: ProgressCallback,
+    cancel: CancelToken | None,
+) -> None:
+    """Call `read` for every (layer, expert), `threads` at a time; what it raises ends the filling.
+
+    Raises:
+        Cancelled: between two experts.
+    """
+    work = iter(experts)
+    with ThreadPoolExecutor(threads, thread_name_prefix="bank") as pool:
+        running: set[Future[None]] = set()
+        for done in range(len(experts)):
+            if cancel is not None:
+                cancel.raise_if_cancelled()  # the pool's exit waits for the few experts under way
+            running |= {pool.submit(read, *item) for item in islice(work, threads + 1 - len(running))}
+            finished, running = _first(running)
+            finished.result()
+            progress(Progress("Loading experts", done + 1, len(experts), "experts"))
+
+
+def _first(running: set[Future[None]]) -> tuple[Future[None], set[Future[None]]]:
+    """One finished future of `running`, and the others."""
+    finished = next(iter(wait(running, return_when=FIRST_COMPLETED).done))
+    return finished, running - {finished}
