@@ -1,0 +1,165 @@
+"""Measures what `fiddler bench kernels` reports: reading, torch, then every format and instruction set."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from engine import arena
+from engine.bench.kernel_report import Figure, KernelReport, LeftOut
+from engine.bench.kernel_request import KernelRequest
+from engine.bench.random_block import fill_experts
+from engine.bench.reading import read_gbs
+from engine.bench.rotation import Rotation, last_level_cache, plan_rotation, wanted_bytes
+from engine.bench.timing import Times, expected_seconds, time_calls
+from engine.bench.torch_expert import torch_call, torch_threads
+from engine.errors import HardwareError, ShortageError
+from engine.hardware.cpu import detect_cpu
+from engine.hardware.memory import detect_memory
+from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
+from kernels.cgroup import read_limits
+from kernels.cpu import CpuPool, ExpertJob, Isa
+from kernels.errors import KernelsError
+from kernels.shape import ExpertShape
+from kernels.threads import default_pool_threads, usable_cores
+
+LONGEST_CALL = 2.0  # seconds that a call may take to be measured
+_SEED = 20
+_ROUTING_WEIGHT = 1e-3  # outputs of thousands of calls are added up
+
+
+class KernelRun:
+    """One run of a request; `report` holds what it has measured so far.
+
+    `wanted`: bytes of experts that take turns (None: by this machine's caches). `longest_call`: seconds that
+    a call may take to be measured. Raises HardwareError if the system does not give the threads.
+    """
+
+    def __init__(
+        self,
+        request: KernelRequest,
+        *,
+        progress: ProgressCallback = ignore_progress,
+        cancel: CancelToken | None = None,
+        wanted: int | None = None,
+        longest_call: float = LONGEST_CALL,
+    ) -> None:
+        self._request = request
+        self._progress = progress
+        self._cancel = cancel or CancelToken()
+        self._longest_call = longest_call
+        self._threads = request.threads or default_pool_threads()
+        self._cores = request.threads or usable_cores()  # which read, and which torch uses
+        cache = last_level_cache()
+        self._wanted = wanted if wanted is not None else wanted_bytes(cache)
+        self._generator = torch.Generator().manual_seed(_SEED)
+        machine = {
+            "cpu": detect_cpu(read_limits()).name,
+            "threads": self._threads,
+            "reading_threads": self._cores,
+            "torch": torch.__version__,
+            "cache_bytes": cache,
+        }
+        self.report = KernelReport(machine, request.hidden, request.intermediate, request.experts)
+
+    def measure(self) -> None:
+        """Fill the report. Raises ShortageError, HardwareError, and Cancelled between two calls."""
+        with torch_threads(self._cores):  # before the first pool: what torch starts must not be pinned
+            self._measure()
+
+    def _measure(self) -> None:
+        request = self._request
+        plain = ExpertShape(request.hidden, request.intermediate)
+        shapes = [ExpertShape(request.hidden, request.intermediate, name) for name in request.formats]
+        available = detect_memory(read_limits()).available
+        rotations = {shape: self._rotation(shape, available) for shape in shapes}
+        torch_rotation = rotations.get(plain) or self._torch_rotation(plain, available)
+        total = max(rotation.total for rotation in (*rotations.values(), torch_rotation) if rotation)
+        self._progress(Progress("Filling memory"))
+        memory = arena.allocate(total)
+        if torch_rotation is not None:
+            blocks = fill_experts(memory, plain, torch_rotation.count, self._generator)
+        else:
+            memory.fill_(1)  # untouched pages are all one page of zeros, which a cache serves
+        self._read(memory)
+        if torch_rotation is not None:
+            self._measure_torch(blocks)
+        for shape in shapes:
+            rotation = rotations[shape]
+            blocks = fill_experts(memory, shape, rotation.count, self._generator)
+            self.report.rotations[shape.format] = {
+                "count": rotation.count,
+                "bytes": rotation.nbytes,
+                "short": rotation.short,
+            }
+            for isa in request.isas:
+                self._measure_isa(shape, isa, blocks)
+            self._read(memory)
+        self.report.complete = True
+
+    def _rotation(self, shape: ExpertShape, available: int) -> Rotation:
+        return plan_rotation(shape.nbytes, self._request.experts, self._wanted, available)
+
+    def _torch_rotation(self, plain: ExpertShape, available: int) -> Rotation | None:
+        """The experts in bf16 where only torch needs them; without the memory torch is left out."""
+        try:
+            return self._rotation(plain, available)
+        except ShortageError:
+            return None
+
+    def _read(self, memory: Tensor) -> None:
+        self._progress(Progress("Reading memory"))
+        with _pool(self._cores, None) as pool:
+            self.report.reads.append(read_gbs(pool, memory, self._request.seconds, self._cancel))
+
+    def _measure_torch(self, blocks: list[Tensor]) -> None:
+        request = self._request
+        seconds: dict[int, float] = {}
+        for done, tokens in enumerate(request.tokens):
+            self._progress(Progress("Measuring torch", done, len(request.tokens), "figures"))
+            if expected_seconds(seconds, tokens) > self._longest_call:
+                continue
+            call = torch_call(blocks, request.hidden, request.intermediate, tokens, request.experts)
+            seconds[tokens] = time_calls(call, request.seconds, self._cancel).best
+            self.report.torch[tokens] = seconds[tokens] / request.experts
+
+    def _measure_isa(self, shape: ExpertShape, isa: Isa, blocks: list[Tensor]) -> None:
+        request = self._request
+        seconds: dict[int, float] = {}
+        with _pool(self._threads, isa) as pool:
+            for done, tokens in enumerate(request.tokens):
+                what = f"Measuring {shape.format} with {isa}"
+                self._progress(Progress(what, done, len(request.tokens), "figures"))
+                expected = expected_seconds(seconds, tokens)
+                if expected > self._longest_call:
+                    self.report.left_out.append(LeftOut(shape.format, isa, tokens, expected))
+                    continue
+                times = self._time_kernel(pool, shape, blocks, tokens)
+                seconds[tokens] = times.best
+                per_expert = times.over(request.experts)
+                self.report.figures.append(Figure(shape.format, isa, tokens, shape.nbytes, per_expert))
+
+    def _time_kernel(self, pool: CpuPool, shape: ExpertShape, blocks: list[Tensor], tokens: int) -> Times:
+        x, out = torch.randn(tokens, shape.hidden), torch.zeros(tokens, shape.hidden)
+        rows, weights = torch.arange(tokens, dtype=torch.int32), torch.full((tokens,), _ROUTING_WEIGHT)
+        jobs = [ExpertJob(block, rows, weights) for block in blocks]
+        experts = self._request.experts
+        turns = itertools.cycle([jobs[start : start + experts] for start in range(0, len(jobs), experts)])
+        return time_calls(
+            lambda: pool.run_experts(x, next(turns), shape, out), self._request.seconds, self._cancel
+        )
+
+
+@contextmanager
+def _pool(threads: int, isa: Isa | None) -> Iterator[CpuPool]:
+    """A pool for a `with`; its errors become the engine's."""
+    try:
+        pool = CpuPool(threads, isa)
+    except KernelsError as error:
+        raise HardwareError(error.what, action=error.action) from error
+    with pool:
+        yield pool

@@ -1,0 +1,25 @@
+"""How fast the pool's threads read memory: what every figure of the kernels is held against."""
+
+from __future__ import annotations
+
+import itertools
+
+from torch import Tensor
+
+from engine.bench.timing import time_calls
+from engine.progress import CancelToken
+from engine.units import MIB
+from kernels.cpu import CpuPool
+
+# A turn takes about as long as a few experts of 4 bits, so its best is as likely to be undisturbed as theirs.
+_TURN = 256 * MIB
+
+
+def read_gbs(pool: CpuPool, memory: Tensor, seconds: float, cancel: CancelToken) -> float:
+    """GB/s of the fastest turn through `memory`, uint8 on the CPU: the very pages that experts lie in.
+
+    Raises Cancelled between two turns.
+    """
+    size = min(_TURN, memory.numel()) // 8 * 8
+    turns = itertools.cycle(memory[: memory.numel() // size * size].view(-1, size))
+    return size / time_calls(lambda: pool.read(next(turns)), seconds, cancel).best / 1e9

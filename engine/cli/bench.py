@@ -1,0 +1,17 @@
+"""`fiddler bench`: how fast this computer is at what the engine does, one sub-command a benchmark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.cli import bench_kernels
+
+_BENCHMARKS = (bench_kernels,)
+
+
+def add_to(commands: Any) -> None:
+    """Register the command and its benchmarks."""
+    parser = commands.add_parser("bench", help="measure this computer against its own limits")
+    benchmarks = parser.add_subparsers(title="benchmarks", required=True, metavar="BENCHMARK")
+    for benchmark in _BENCHMARKS:
+        benchmark.add_to(benchmarks)

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import builtins
+import struct
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine.bench.errors import BenchError
+from engine.bench.kernel_plot import check_can_draw, draw
+from engine.bench.kernel_report import KernelReport
+from tests.engine.bench.reports import round_report
+
+
+def size(png: bytes) -> tuple[int, int]:
+    """Width and height of a PNG, from its first chunk (PNG specification, 11.2.2)."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    assert png[12:16] == b"IHDR"
+    assert png[-8:-4] == b"IEND"
+    width, height = struct.unpack(">II", png[16:24])
+    return width, height
+
+
+def only(report: KernelReport, form: str) -> KernelReport:
+    report.figures = [figure for figure in report.figures if figure.format == form]
+    return report
+
+
+def test_the_picture_is_a_png_with_a_panel_for_each_format() -> None:
+    pytest.importorskip("matplotlib")
+    narrow, height = size(draw(only(round_report(), "int4")))
+    wide, same = size(draw(round_report()))
+    assert 500 < narrow < wide < 4000
+    assert height == same > 400
+
+
+def test_what_is_drawn_depends_on_the_figures() -> None:
+    pytest.importorskip("matplotlib")
+    pictures = {draw(round_report()), draw(only(round_report(), "bf16")), draw(only(round_report(), "int4"))}
+    report = round_report()
+    report.torch.clear()
+    pictures.add(draw(report))
+    assert len(pictures) == 4
+    assert draw(round_report()) in pictures
+
+
+def test_an_instruction_set_of_the_future_is_drawn() -> None:
+    pytest.importorskip("matplotlib")
+    report = round_report()
+    report.figures = [replace(figure, isa="avx10") for figure in report.figures[:2]]
+    assert size(draw(report))[0] > 500
+
+
+def test_without_matplotlib_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def missing(name: str, *rest: Any) -> Any:
+        if name.startswith("matplotlib"):
+            raise ModuleNotFoundError("No module named 'matplotlib'")
+        return real(name, *rest)
+
+    for name in [name for name in sys.modules if name.startswith("matplotlib")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(BenchError, match="not installed") as caught:
+        check_can_draw()
+    assert "fiddler-chat[plot]" in caught.value.action

@@ -1,0 +1,122 @@
+"""Whole runs with tiny experts: what is measured, in which order, and what is left of an interrupted one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from engine.bench import kernel_run
+from engine.bench.kernel_request import READY, KernelRequest
+from engine.bench.kernel_run import KernelRun
+from engine.errors import Cancelled, HardwareError, ShortageError
+from engine.hardware.facts import MemoryInfo
+from engine.progress import CancelToken, Progress
+from engine.units import MIB
+from kernels import native
+from kernels.cpu import CpuPool
+from kernels.isa import Isa, available_isas
+from kernels.shape import ExpertShape
+
+HIDDEN, INTERMEDIATE = 64, 96
+REQUEST: dict[str, Any] = {"hidden": HIDDEN, "intermediate": INTERMEDIATE, "seconds": 0.002, "threads": 2}
+
+
+def request(**changes: Any) -> KernelRequest:
+    return KernelRequest(**{**REQUEST, "isas": (Isa.PORTABLE,), "tokens": (1, 3), **changes})
+
+
+def test_every_format_instruction_set_and_token_count_is_measured() -> None:
+    run = KernelRun(request(isas=available_isas()), wanted=MIB)
+    run.measure()
+    report = run.report
+    assert report.complete
+    assert not report.left_out
+    assert [(figure.format, figure.isa, figure.tokens) for figure in report.figures] == [
+        (form, isa, tokens) for form in READY for isa in available_isas() for tokens in (1, 3)
+    ]
+    for figure in report.figures:
+        assert figure.nbytes == ExpertShape(HIDDEN, INTERMEDIATE, figure.format).nbytes
+        assert 0 < figure.times.best <= figure.times.median
+        assert figure.times.calls >= 3
+    assert sorted(report.torch) == [1, 3]
+    assert len(report.reads) == 1 + len(READY)  # before all, and after each format
+    assert min(report.reads) > 0
+    for form in READY:
+        rotation = report.rotations[form]
+        assert rotation["bytes"] == ExpertShape(HIDDEN, INTERMEDIATE, form).nbytes
+        assert rotation["count"] * rotation["bytes"] >= MIB
+        assert not rotation["short"]
+    assert report.machine["threads"] == 2
+
+
+def test_calls_take_the_next_experts_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[list[int]] = []
+    real = CpuPool.run_experts
+
+    def run_experts(pool: CpuPool, x: Any, jobs: Any, shape: ExpertShape, out: Any) -> None:
+        assert x.shape[0] == 3
+        assert all(job.tokens.tolist() == [0, 1, 2] for job in jobs)
+        calls.append([job.block.data_ptr() for job in jobs])
+        real(pool, x, jobs, shape, out)
+        assert torch.isfinite(out).all()
+
+    monkeypatch.setattr(CpuPool, "run_experts", run_experts)
+    run = KernelRun(request(formats=READY[:1], tokens=(3,), experts=2), wanted=5 * 36864)
+    run.measure()
+    nbytes = ExpertShape(HIDDEN, INTERMEDIATE).nbytes
+    assert run.report.rotations[READY[0]]["count"] == 6  # three calls of two are the first to reach 5 experts
+    start = calls[0][0]
+    for number, blocks in enumerate(calls):
+        first = 2 * (number % 3)
+        assert blocks == [start + first * nbytes, start + (first + 1) * nbytes]
+
+
+def test_calls_that_would_take_too_long_are_left_out() -> None:
+    run = KernelRun(request(tokens=(1, 2, 512)), wanted=MIB, longest_call=1e-9)
+    run.measure()
+    assert {figure.tokens for figure in run.report.figures} == {1}
+    assert {left_out.tokens for left_out in run.report.left_out} == {2, 512}
+    assert all(left_out.seconds > 1e-9 for left_out in run.report.left_out)
+    assert set(run.report.torch) == {1}
+    assert run.report.complete
+
+
+def when(what: str, act: Callable[[], None]) -> Callable[[Progress], None]:
+    return lambda progress: act() if progress.what.startswith(what) and progress.done else None
+
+
+def test_what_was_measured_before_an_interruption_is_kept() -> None:
+    cancel = CancelToken()
+    run = KernelRun(
+        request(), wanted=MIB, cancel=cancel, progress=when("Measuring bf16 with portable", cancel.cancel)
+    )
+    with pytest.raises(Cancelled):
+        run.measure()
+    assert [figure.tokens for figure in run.report.figures] == [1]
+    assert len(run.report.reads) == 1
+    assert not run.report.complete
+
+
+def test_too_little_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_run, "detect_memory", lambda _: MemoryInfo(MIB, 100_000))
+    with pytest.raises(ShortageError):
+        KernelRun(request(), wanted=MIB).measure()
+
+
+def test_a_rotation_shorter_than_wanted_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_run, "detect_memory", lambda _: MemoryInfo(MIB, 400_000))
+    run = KernelRun(request(formats=READY[:1]), wanted=MIB)
+    run.measure()
+    assert run.report.rotations[READY[0]] == {"count": 6, "bytes": 36864, "short": True}
+
+
+def test_threads_that_the_system_does_not_give_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_threads(*_: object) -> None:
+        raise RuntimeError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(native.load(), "Pool", no_threads)
+    with pytest.raises(HardwareError, match="does not give 2 threads"):
+        KernelRun(request(), wanted=MIB).measure()
