@@ -15,7 +15,6 @@ from kernels.isa import Isa, available_isas, check_available, default_isa
 # Hidden and intermediate sizes of an expert, in this order.
 SHAPES = {"mixtral": (4096, 14336), "starter": (576, 768)}
 DEFAULT_TOKENS = (1, 2, 4, 8, 16, 64, 256)
-READY = (WeightFormat.BF16,)  # formats that have kernels
 MAX_TOKENS, MAX_EXPERTS, MAX_SECONDS = 4096, 64, 60.0
 
 
@@ -27,7 +26,7 @@ class KernelRequest:
     tokens. `seconds`: for each figure. `threads`: None for the usable cores.
     """
 
-    formats: tuple[WeightFormat, ...] = READY
+    formats: tuple[WeightFormat, ...] = tuple(WeightFormat)
     isas: tuple[Isa, ...] = ()
     tokens: tuple[int, ...] = DEFAULT_TOKENS
     hidden: int = SHAPES["mixtral"][0]
@@ -49,9 +48,9 @@ def parse_formats(text: str) -> tuple[WeightFormat, ...]:
     """The formats of a list such as "bf16,int4", in its order. Raises BenchError."""
     names = _words(text, "format")
     for name in names:
-        if name not in READY:
+        if name not in list(WeightFormat):
             raise BenchError(
-                f"There is no kernel for a weight format “{name}”.", action=f"Choose from {', '.join(READY)}."
+                f"There is no weight format “{name}”.", action=f"Choose from {', '.join(WeightFormat)}."
             )
     return tuple(WeightFormat(name) for name in names)
 

@@ -18,6 +18,7 @@ from engine.cli.console import Console
 from engine.errors import Cancelled
 from engine.files import write_atomically
 from engine.progress import CancelToken
+from kernels.formats import WeightFormat
 
 if TYPE_CHECKING:
     from engine.bench.kernel_run import KernelRun
@@ -35,7 +36,7 @@ def add_to(benchmarks: Any) -> None:
         "measured. Other programs should rest meanwhile.",
     )
     parser.add_argument(
-        "--formats", default=",".join(requests.READY), metavar="LIST", help="default: %(default)s"
+        "--formats", default=",".join(WeightFormat), metavar="LIST", help="default: %(default)s"
     )
     parser.add_argument("--isa", metavar="LIST", help="instruction sets (default: all that this CPU has)")
     parser.add_argument(

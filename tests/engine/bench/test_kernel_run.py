@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.bench import kernel_run
-from engine.bench.kernel_request import READY, KernelRequest
+from engine.bench.kernel_request import KernelRequest
 from engine.bench.kernel_run import KernelRun
 from engine.errors import Cancelled, HardwareError, ShortageError
 from engine.hardware.facts import MemoryInfo
@@ -17,9 +17,11 @@ from engine.progress import CancelToken, Progress
 from engine.units import MIB
 from kernels import native
 from kernels.cpu import CpuPool
+from kernels.formats import WeightFormat
 from kernels.isa import Isa, available_isas
 from kernels.shape import ExpertShape
 
+BF16 = WeightFormat.BF16
 HIDDEN, INTERMEDIATE = 64, 96
 REQUEST: dict[str, Any] = {"hidden": HIDDEN, "intermediate": INTERMEDIATE, "seconds": 0.002, "threads": 2}
 
@@ -35,16 +37,16 @@ def test_every_format_instruction_set_and_token_count_is_measured() -> None:
     assert report.complete
     assert not report.left_out
     assert [(figure.format, figure.isa, figure.tokens) for figure in report.figures] == [
-        (form, isa, tokens) for form in READY for isa in available_isas() for tokens in (1, 3)
+        (form, isa, tokens) for form in WeightFormat for isa in available_isas() for tokens in (1, 3)
     ]
     for figure in report.figures:
         assert figure.nbytes == ExpertShape(HIDDEN, INTERMEDIATE, figure.format).nbytes
         assert 0 < figure.times.best <= figure.times.median
         assert figure.times.calls >= 3
     assert sorted(report.torch) == [1, 3]
-    assert len(report.reads) == 1 + len(READY)  # before all, and after each format
+    assert len(report.reads) == 1 + len(WeightFormat)  # before all, and after each format
     assert min(report.reads) > 0
-    for form in READY:
+    for form in WeightFormat:
         rotation = report.rotations[form]
         assert rotation["bytes"] == ExpertShape(HIDDEN, INTERMEDIATE, form).nbytes
         assert rotation["count"] * rotation["bytes"] >= MIB
@@ -64,10 +66,10 @@ def test_calls_take_the_next_experts_in_turn(monkeypatch: pytest.MonkeyPatch) ->
         assert torch.isfinite(out).all()
 
     monkeypatch.setattr(CpuPool, "run_experts", run_experts)
-    run = KernelRun(request(formats=READY[:1], tokens=(3,), experts=2), wanted=5 * 36864)
+    run = KernelRun(request(formats=(BF16,), tokens=(3,), experts=2), wanted=5 * 36864)
     run.measure()
     nbytes = ExpertShape(HIDDEN, INTERMEDIATE).nbytes
-    assert run.report.rotations[READY[0]]["count"] == 6  # three calls of two are the first to reach 5 experts
+    assert run.report.rotations[BF16]["count"] == 6  # three calls of two are the first to reach 5 experts
     start = calls[0][0]
     for number, blocks in enumerate(calls):
         first = 2 * (number % 3)
@@ -108,9 +110,9 @@ def test_too_little_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_rotation_shorter_than_wanted_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_run, "detect_memory", lambda _: MemoryInfo(MIB, 400_000))
-    run = KernelRun(request(formats=READY[:1]), wanted=MIB)
+    run = KernelRun(request(formats=(BF16,)), wanted=MIB)
     run.measure()
-    assert run.report.rotations[READY[0]] == {"count": 6, "bytes": 36864, "short": True}
+    assert run.report.rotations[BF16] == {"count": 6, "bytes": 36864, "short": True}
 
 
 def test_threads_that_the_system_does_not_give_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
