@@ -31,12 +31,17 @@ struct Tiles {
 
 // What memory is asked for in advance: with every tile (r, k) that a product goes through, the cache lines
 // [first_line, end_line) of the tile at tiles + r * row_stride + k * k_stride. It need not exist.
+//
+// A register block reads its rows side by side, line by line. Where they are one run of memory, asking for lines
+// in that order would leave the processor's own prefetching without a pattern: then `run` asks for as many lines
+// in the order of their addresses. (One core of a Zen 4 server: 10.5 GB/s in the order of use, 30 GB/s so.)
 struct Ahead {
   const std::uint8_t* tiles;
   std::size_t row_stride;
   std::size_t k_stride;
   int first_line;
   int end_line;
+  bool run;
 };
 
 // c[r][n][0..16) (+)= tile row r x activations of token n, for all row tiles and tokens.

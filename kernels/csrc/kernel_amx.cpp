@@ -65,13 +65,10 @@ FIDDLER_INLINE void tile_block(const Matmul& m, std::size_t row) {
     if constexpr (kMore && kRows > 1) _tile_zero(3);
   }
   const std::uint8_t* w = m.w.values + row * m.w.row_stride;
-  const std::uint8_t* ahead = m.ahead.tiles + row * m.ahead.row_stride;
+  Fetch<kRows> fetch(m.ahead, row);
   const auto* x = static_cast<const std::uint8_t*>(m.x);
   for (std::size_t k = 0; k < m.w.k_tiles; ++k) {
-    for (int line = m.ahead.first_line; line < m.ahead.end_line; ++line) {
-      FIDDLER_PREFETCH(ahead + line * kPairBytes);
-      if constexpr (kRows > 1) FIDDLER_PREFETCH(ahead + m.ahead.row_stride + line * kPairBytes);
-    }
+    fetch.all_lines();
     _tile_loadd(4, x, kTokenBytes);
     if constexpr (kMore) _tile_loadd(5, x + kTileTokens * kTokenBytes, kTokenBytes);
     _tile_loadd(6, w, kPairBytes);
@@ -84,7 +81,7 @@ FIDDLER_INLINE void tile_block(const Matmul& m, std::size_t row) {
     }
     x += m.tokens * kTokenBytes;
     w += m.w.k_stride;
-    ahead += m.ahead.k_stride;
+    fetch.next_tiles();
   }
   _tile_stored(0, c0, c_stride);
   if constexpr (kRows > 1) _tile_stored(1, c1, c_stride);

@@ -41,5 +41,33 @@ namespace {
 constexpr int kPairs = 16;      // pairs of inputs in a tile
 constexpr int kPairBytes = 64;  // one pair of all 16 rows: a cache line
 
+// The requests of a register block of R rows, see Ahead.
+template <int R>
+class Fetch {
+ public:
+  FIDDLER_INLINE Fetch(const Ahead& ahead, std::size_t first_row)
+      : ahead_(ahead),
+        at_(ahead.tiles + first_row * ahead.row_stride),
+        row_step_(ahead.run ? kPairBytes : ahead.row_stride),
+        line_step_(ahead.run ? R * kPairBytes : kPairBytes) {}
+
+  // With line `line` of the tiles at hand.
+  FIDDLER_INLINE void line(int line) const {
+    if (line < ahead_.first_line || line >= ahead_.end_line) return;
+    FIDDLER_UNROLL
+    for (int r = 0; r < R; ++r) FIDDLER_PREFETCH(at_ + line * line_step_ + r * row_step_);
+  }
+  FIDDLER_INLINE void all_lines() const {
+    for (int i = ahead_.first_line; i < ahead_.end_line; ++i) line(i);
+  }
+  FIDDLER_INLINE void next_tiles() { at_ += ahead_.k_stride; }
+
+ private:
+  const Ahead& ahead_;
+  const std::uint8_t* at_;
+  std::size_t row_step_;
+  std::size_t line_step_;
+};
+
 }  // namespace
 }  // namespace fiddler

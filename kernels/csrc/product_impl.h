@@ -20,15 +20,12 @@ FIDDLER_INLINE void block(const Matmul& m, std::size_t first_row) {
     }
   }
   const std::uint8_t* tile = m.w.values + first_row * m.w.row_stride;
-  const std::uint8_t* ahead = m.ahead.tiles + first_row * m.ahead.row_stride;
+  Fetch<R> fetch(m.ahead, first_row);
   const Activation* x = static_cast<const Activation*>(m.x);
   for (std::size_t k = 0; k < m.w.k_tiles; ++k) {
     for (int pair = 0; pair < kPairs; ++pair) {
       const std::uint8_t* w = tile + pair * kPairBytes;
-      if (pair >= m.ahead.first_line && pair < m.ahead.end_line) {
-        FIDDLER_UNROLL
-        for (int r = 0; r < R; ++r) FIDDLER_PREFETCH(ahead + pair * kPairBytes + r * m.ahead.row_stride);
-      }
+      fetch.line(pair);
       FIDDLER_UNROLL
       for (int half = 0; half < P::kHalves; ++half) {
         typename P::Weight weight[R];
@@ -44,7 +41,7 @@ FIDDLER_INLINE void block(const Matmul& m, std::size_t first_row) {
       x += 2 * N;
     }
     tile += m.w.k_stride;
-    ahead += m.ahead.k_stride;
+    fetch.next_tiles();
   }
   FIDDLER_UNROLL
   for (int r = 0; r < R; ++r) {

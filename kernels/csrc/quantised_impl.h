@@ -85,7 +85,7 @@ FIDDLER_INLINE void quantised_block(const Matmul& m, std::size_t first_row) {
     }
   }
   const std::uint8_t* tile = m.w.values + first_row * m.w.row_stride;
-  const std::uint8_t* ahead = m.ahead.tiles + first_row * m.ahead.row_stride;
+  Fetch<R> fetch(m.ahead, first_row);
   const float* x = static_cast<const float*>(m.x);
   for (std::size_t k = 0; k < m.w.k_tiles; ++k) {
     typename P::Vec part[R][N];
@@ -97,12 +97,8 @@ FIDDLER_INLINE void quantised_block(const Matmul& m, std::size_t first_row) {
     for (int word = 0; word < F::kWords; ++word) {
       typename P::Words words[R];
       FIDDLER_UNROLL
-      for (int r = 0; r < R; ++r) {
-        words[r] = P::load_words(tile + r * m.w.row_stride + word * 64);
-        if (word >= m.ahead.first_line && word < m.ahead.end_line) {
-          FIDDLER_PREFETCH(ahead + r * m.ahead.row_stride + word * 64);
-        }
-      }
+      for (int r = 0; r < R; ++r) words[r] = P::load_words(tile + r * m.w.row_stride + word * 64);
+      fetch.line(word);
       add_word<P, F, R, N>(part, words, x, std::make_integer_sequence<int, F::kInputs>());
       x += F::kInputs * N;
     }
@@ -117,7 +113,7 @@ FIDDLER_INLINE void quantised_block(const Matmul& m, std::size_t first_row) {
     }
     if constexpr (F::kMinimum) x += N;
     tile += m.w.k_stride;
-    ahead += m.ahead.k_stride;
+    fetch.next_tiles();
   }
   FIDDLER_UNROLL
   for (int r = 0; r < R; ++r) {
