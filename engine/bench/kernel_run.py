@@ -77,20 +77,17 @@ class KernelRun:
         shapes = [ExpertShape(request.hidden, request.intermediate, name) for name in request.formats]
         available = detect_memory(read_limits()).available
         rotations = {shape: self._rotation(shape, available) for shape in shapes}
-        torch_rotation = rotations.get(plain) or self._torch_rotation(plain, available)
-        total = max(rotation.total for rotation in (*rotations.values(), torch_rotation) if rotation)
-        self._progress(Progress("Filling memory"))
-        memory = arena.allocate(total)
-        if torch_rotation is not None:
-            blocks = fill_experts(memory, plain, torch_rotation.count, self._generator)
-        else:
-            memory.fill_(1)  # untouched pages are all one page of zeros, which a cache serves
-        self._read(memory)
-        if torch_rotation is not None:
+        with_torch = plain in rotations or self._add_plain(rotations, plain, available)
+        memory = arena.allocate(max(rotation.total for rotation in rotations.values()))
+        filled = plain if with_torch else shapes[0]
+        blocks = self._fill(memory, filled, rotations[filled])
+        self._read(memory[: rotations[filled].total])
+        if with_torch:
             self._measure_torch(blocks)
         for shape in shapes:
             rotation = rotations[shape]
-            blocks = fill_experts(memory, shape, rotation.count, self._generator)
+            if shape != filled:
+                blocks, filled = self._fill(memory, shape, rotation), shape
             self.report.rotations[shape.format] = {
                 "count": rotation.count,
                 "bytes": rotation.nbytes,
@@ -98,20 +95,29 @@ class KernelRun:
             }
             for isa in request.isas:
                 self._measure_isa(shape, isa, blocks)
-            self._read(memory)
+            self._read(memory[: rotation.total])
         self.report.complete = True
 
     def _rotation(self, shape: ExpertShape, available: int) -> Rotation:
         return plan_rotation(shape.nbytes, self._request.experts, self._wanted, available)
 
-    def _torch_rotation(self, plain: ExpertShape, available: int) -> Rotation | None:
-        """The experts in bf16 where only torch needs them; without the memory torch is left out."""
+    def _add_plain(self, rotations: dict[ExpertShape, Rotation], plain: ExpertShape, available: int) -> bool:
+        """Add the experts in bf16 that only torch needs; without the memory for them torch is left out."""
         try:
-            return self._rotation(plain, available)
+            rotations[plain] = self._rotation(plain, available)
         except ShortageError:
-            return None
+            return False
+        return True
+
+    def _fill(self, memory: Tensor, shape: ExpertShape, rotation: Rotation) -> list[Tensor]:
+        def before_each(done: int) -> None:
+            self._cancel.raise_if_cancelled()
+            self._progress(Progress(f"Making experts in {shape.format}", done, rotation.count, "experts"))
+
+        return fill_experts(memory, shape, rotation.count, self._generator, before_each)
 
     def _read(self, memory: Tensor) -> None:
+        """Read what experts were written to: pages that nobody wrote are all one page, which a cache serves."""
         self._progress(Progress("Reading memory"))
         with _pool(self._cores, None) as pool:
             self.report.reads.append(read_gbs(pool, memory, self._request.seconds, self._cancel))

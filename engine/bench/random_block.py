@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -47,14 +49,22 @@ def random_block(shape: ExpertShape, generator: torch.Generator) -> Tensor:
     return torch.cat((panels.flatten(), side.flatten().view(torch.uint8)))
 
 
-def fill_experts(arena: Tensor, shape: ExpertShape, count: int, generator: torch.Generator) -> list[Tensor]:
+def fill_experts(
+    arena: Tensor,
+    shape: ExpertShape,
+    count: int,
+    generator: torch.Generator,
+    before_each: Callable[[int], None],
+) -> list[Tensor]:
     """`count` packed experts in uint8 `arena`, one after the other: one random expert and its copies.
 
-    Copies lie in memory of their own, which is all that matters to caches.
+    Copies lie in memory of their own, which is all that matters to caches. `before_each` hears the number of
+    experts that are done, and may raise: new memory can come slowly (250 MB/s in a busy virtual machine).
     """
     block = random_block(shape, generator)
     experts = arena[: count * shape.nbytes].view(count, shape.nbytes)
-    for expert in experts:
+    for done, expert in enumerate(experts):
+        before_each(done)
         expert.copy_(block)
     return list(experts)
 

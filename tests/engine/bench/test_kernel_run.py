@@ -102,10 +102,42 @@ def test_what_was_measured_before_an_interruption_is_kept() -> None:
     assert not run.report.complete
 
 
+def test_making_experts_can_be_interrupted() -> None:
+    cancel = CancelToken()
+    run = KernelRun(request(), wanted=MIB, cancel=cancel, progress=when("Making experts", cancel.cancel))
+    with pytest.raises(Cancelled):
+        run.measure()
+    assert not run.report.reads
+
+
 def test_too_little_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_run, "detect_memory", lambda _: MemoryInfo(MIB, 100_000))
     with pytest.raises(ShortageError):
         KernelRun(request(), wanted=MIB).measure()
+
+
+def test_without_memory_for_bf16_torch_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_run, "detect_memory", lambda _: MemoryInfo(MIB, 200_000))
+    run = KernelRun(request(formats=(WeightFormat.INT4,)), wanted=MIB)
+    run.measure()
+    assert not run.report.torch
+    assert [figure.tokens for figure in run.report.figures] == [1, 3]
+    assert run.report.rotations["int4"]["short"]
+
+
+def test_reading_is_of_memory_that_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """int4's smaller experts fill more of a small memory than bf16's, which are written first."""
+    real, shares = kernel_run.read_gbs, []
+
+    def read_gbs(pool: CpuPool, memory: torch.Tensor, *rest: Any) -> float:
+        shares.append((memory != 0).float().mean().item())
+        return real(pool, memory, *rest)
+
+    monkeypatch.setattr(kernel_run, "read_gbs", read_gbs)
+    monkeypatch.setattr(kernel_run, "detect_memory", lambda _: MemoryInfo(MIB, 420_000))
+    KernelRun(request(), wanted=MIB).measure()
+    assert len(shares) == 4
+    assert min(shares) > 0.9
 
 
 def test_a_rotation_shorter_than_wanted_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,10 +78,12 @@ def test_sizes_that_need_padding_are_refused() -> None:
 def test_experts_lie_one_after_the_other(form: WeightFormat) -> None:
     shape = ExpertShape(64, 32, form)
     arena = torch.zeros(3 * shape.nbytes + 7, dtype=torch.uint8)
-    experts = fill_experts(arena, shape, 3, generator())
+    heard: list[int] = []
+    experts = fill_experts(arena, shape, 3, generator(), heard.append)
     expected = random_block(shape, generator())
     assert [expert.data_ptr() - arena.data_ptr() for expert in experts] == [
         place * shape.nbytes for place in range(3)
     ]
     assert all(torch.equal(expert, expected) for expert in experts)
     assert not arena[3 * shape.nbytes :].any()
+    assert heard == [0, 1, 2]
