@@ -10,7 +10,6 @@ import os
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -121,7 +120,7 @@ class CpuPool:
             _check_job(job, shape)
         whole = (0, shape.panels)
         native_ticket = self._native.submit_experts(
-            native_shape(shape),
+            shape.native,
             x.data_ptr(),
             tokens,
             out.data_ptr(),
@@ -230,12 +229,6 @@ def _check_rows(name: str, tensor: Tensor, width: int) -> int:
             f"not {tensor.dtype} {list(shape)} on {tensor.device}"
         )
     return shape[0]
-
-
-@lru_cache(maxsize=64)
-def native_shape(shape: ExpertShape) -> Any:
-    """Return the native code's form of a shape."""
-    return native.load().ExpertShape(shape.hidden, shape.intermediate, shape.format.number)
 
 
 def _check_job(job: ExpertJob, shape: ExpertShape) -> None:

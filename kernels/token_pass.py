@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from kernels import native
-from kernels.cpu import CpuPool, native_shape
+from kernels.cpu import CpuPool
 from kernels.layout import ExpertShape, PackedLinear, check_block
 
 
@@ -128,7 +128,7 @@ def run_chosen(
     if ids.dtype != torch.int64 or not ids.is_contiguous() or not ids.is_cpu:
         raise ValueError(f"ids must be contiguous int64 on the CPU, not {ids.dtype}")
     pool.native.run_chosen(
-        native_shape(shape),
+        shape.native,
         blocks.data_ptr(),
         blocks.stride(0),
         blocks.shape[0],

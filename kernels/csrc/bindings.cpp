@@ -31,6 +31,13 @@ T* at(std::size_t address) {
   return reinterpret_cast<T*>(address);
 }
 
+// Hidden size, intermediate size, and the number of the format.
+using ShapeNumbers = std::array<std::size_t, 3>;
+
+ExpertShape expert_shape(const ShapeNumbers& numbers) {
+  return {numbers[0], numbers[1], static_cast<WeightFormat>(numbers[2])};
+}
+
 // A task that was submitted, and the pool that works on it.
 struct Ticket {
   std::shared_ptr<Pool> pool;
@@ -46,9 +53,9 @@ class NativePool {
         pool_(std::make_shared<Pool>(threads)) {}
 
   // Of job j: the block's address, those of its token indices and weights and how many they are, and its panels.
-  Ticket submit_experts(const ExpertShape& shape, std::size_t x, std::size_t tokens, std::size_t out,
+  Ticket submit_experts(const ShapeNumbers& shape, std::size_t x, std::size_t tokens, std::size_t out,
                         const std::vector<std::array<std::size_t, 6>>& jobs) {
-    ExpertCall call{kernels_, tuning_, pool_->threads(), shape, at<const float>(x), at<float>(out), {}};
+    ExpertCall call{kernels_, tuning_, pool_->threads(), expert_shape(shape), at<const float>(x), at<float>(out), {}};
     for (std::size_t j = 0; j < jobs.size(); ++j) {
       const auto& [block, indices, weights, count, first_panel, end_panel] = jobs[j];
       call.jobs.push_back({at<const std::uint8_t>(block), at<const std::int32_t>(indices),
@@ -65,9 +72,10 @@ class NativePool {
   }
 
   // The chosen experts of one token: expert e of the layer is at blocks + e * stride.
-  void run_chosen(const ExpertShape& shape, std::size_t blocks, std::size_t stride, std::size_t experts,
+  void run_chosen(const ShapeNumbers& numbers, std::size_t blocks, std::size_t stride, std::size_t experts,
                   std::size_t x, std::size_t ids, std::size_t weights, std::size_t top_k, std::size_t out) {
     static constexpr std::int32_t kFirstRow = 0;
+    const ExpertShape shape = expert_shape(numbers);
     ExpertCall call{kernels_, tuning_, pool_->threads(), shape, at<const float>(x), at<float>(out), {}};
     for (std::size_t k = 0; k < top_k; ++k) {
       const std::int64_t id = at<const std::int64_t>(ids)[k];
@@ -123,10 +131,6 @@ class NativePool {
   std::shared_ptr<Pool> pool_;
 };
 
-void init_shape(ExpertShape* shape, std::size_t hidden, std::size_t intermediate, std::size_t format) {
-  new (shape) ExpertShape{hidden, intermediate, static_cast<WeightFormat>(format)};
-}
-
 TokenLayer token_layer(std::size_t input_norm, std::size_t qkv, std::size_t attention_out, std::size_t post_norm,
                        std::size_t router) {
   return {at<const float>(input_norm), at<const std::uint8_t>(qkv), at<const std::uint8_t>(attention_out),
@@ -175,7 +179,6 @@ NB_MODULE(_native, m) {
   m.def("pack_expert_rows", &pack_expert_rows, nogil());
   m.def("pack_linear", &pack_linear, nogil());
   nb::class_<Ticket>(m, "Ticket").def("wait", &Ticket::wait, nogil());
-  nb::class_<ExpertShape>(m, "ExpertShape").def("__init__", &init_shape);
   nb::class_<TokenLayer>(m, "TokenLayer");
   m.def("token_layer", &token_layer);
   nb::class_<TokenPass>(m, "TokenPass").def("run", &run_token, nogil());
