@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from engine.cli import bench, calibrate, generate, hardware, plan
+from engine.cli import bench, calibrate, generate, hardware, plan, transcode
 from engine.cli.console import Console, OutputError, open_closed_streams
 from engine.errors import Cancelled, EngineError, ShortageError
 from engine.progress import CancelToken
 from engine.version import version
 
 FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
-_COMMANDS = (hardware, plan, calibrate, generate, bench)
+_COMMANDS = (hardware, plan, calibrate, generate, bench, transcode)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The experts of a GGUF file, which may be split into several: llama.cpp's names, one tensor per layer or expert."""
+"""The experts of a GGUF file, which may be split into several parts, under llama.cpp's names."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class MatrixKey(NamedTuple):
 
 
 class ExpertSource(ABC):
-    """An open file or folder. Use it in a `with` block, or call `close`. Reading may be done by several threads.
+    """An open file or folder. Use it in a `with` block, or call `close`. Several threads may read at a time.
 
     `names` has the tensor that holds each matrix: all of them, for every expert of every layer. In GGUF files
     several experts share a tensor.
