@@ -18,14 +18,10 @@ from torch import Tensor
 from kernels import native
 from kernels.errors import PoolError
 from kernels.isa import Isa, available_isas, check_available, default_isa
-from kernels.layout import (
-    ExpertShape,
-    PackedLinear,
-    check_block,
-    pack_expert,
-    unpack_expert,
-)
+from kernels.layout import ExpertShape, PackedLinear, check_block
+from kernels.pack import pack_expert
 from kernels.threads import default_pool_threads
+from kernels.unpack import unpack_expert
 
 __all__ = [
     "CpuPool",

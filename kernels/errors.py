@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class KernelsError(Exception):
     """The kernels cannot do what was asked: `what` happened, and `action`, what to do about it."""
@@ -51,3 +54,10 @@ class WeightRangeError(WeightError):
         super().__init__(
             matrix, row, col, "has a weight too large for 8 or 4 bits", "Keep this model in bf16."
         )
+
+
+def raise_fault(fault: Any, names: Sequence[str]) -> None:
+    """Raise what the native code found wrong with a weight, if anything; `names` are of its matrices."""
+    if fault.found:
+        error = WeightRangeError if fault.too_large else NonFiniteWeightError
+        raise error(names[fault.matrix], fault.row, fault.col)

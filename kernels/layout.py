@@ -1,4 +1,4 @@
-"""The packed layout of weights on the host (csrc/layout.h), its sizes, and the way back to plain matrices.
+"""The packed layout of weights on the host (csrc/layout.h), and what it asks of tensors.
 
 A tile is 16 rows × 32 inputs; as bf16 1 KB, pairs of inputs interleaved, [16 pairs][16 rows][2]. An expert is
 a sequence of panels of 32 intermediate neurons; a panel holds the tiles of its w1 rows, of its w3 rows, and
@@ -20,36 +20,10 @@ import torch
 from torch import Tensor
 
 from kernels import native
-from kernels.shape import PANEL_ROWS, TILE_BYTES, TILE_COLS, TILE_ROWS
+from kernels.errors import raise_fault
+from kernels.formats import WeightFormat
+from kernels.shape import TILE_BYTES, TILE_COLS, TILE_ROWS
 from kernels.shape import ExpertShape as ExpertShape
-
-
-def pack_expert(w1: Tensor, w3: Tensor, w2: Tensor, out: Tensor) -> None:
-    """Pack bf16 w1, w3 [intermediate, hidden] and w2 [hidden, intermediate] into out, uint8 [nbytes].
-
-    Runs on the calling thread with the GIL released, so several experts can be packed by several threads.
-    """
-    shape = check_expert(w1, w3, w2, out)
-    native.load().pack_expert(
-        shape.hidden, shape.intermediate, w1.data_ptr(), w3.data_ptr(), w2.data_ptr(), out.data_ptr()
-    )
-
-
-def unpack_expert(block: Tensor, shape: ExpertShape) -> tuple[Tensor, Tensor, Tensor]:
-    """Return bf16 (w1, w3, w2) of a packed expert, uint8 [nbytes], on the block's device (CPU or CUDA)."""
-    if block.dtype != torch.uint8 or block.shape != (shape.nbytes,) or not block.is_contiguous():
-        raise ValueError(f"a packed expert is contiguous uint8 [{shape.nbytes}], not {_describe(block)}")
-    k = shape.k_tiles
-    tiles = block.view(torch.bfloat16).view(shape.panels, 6 * k, TILE_COLS // 2, TILE_ROWS, 2)
-
-    def rows(first: int) -> Tensor:
-        part = tiles[:, first : first + 2 * k].reshape(2 * shape.panels, k, TILE_COLS // 2, TILE_ROWS, 2)
-        plain = part.permute(0, 3, 1, 2, 4).reshape(shape.panels * PANEL_ROWS, k * TILE_COLS)
-        return plain[: shape.intermediate, : shape.hidden].contiguous()
-
-    down = tiles[:, 4 * k :].permute(1, 3, 0, 2, 4)  # from [panel, row tile, pair, row, 2]
-    w2 = down.reshape(k * TILE_COLS, shape.panels * PANEL_ROWS)
-    return rows(0), rows(2 * k), w2[: shape.hidden, : shape.intermediate].contiguous()
 
 
 @dataclass(frozen=True)
@@ -62,13 +36,17 @@ class PackedLinear:
 
     @classmethod
     def from_weight(cls, weight: Tensor) -> PackedLinear:
-        """Pack a bf16 weight [rows, cols] on the CPU. The GIL is released meanwhile."""
+        """Pack a bf16 weight [rows, cols] on the CPU. The GIL is released meanwhile.
+
+        Raises NonFiniteWeightError for a weight that is NaN or infinite.
+        """
         if weight.dim() != 2 or 0 in weight.shape:
-            raise ValueError(f"a linear weight has two dimensions, not {_describe(weight)}")
+            raise ValueError(f"a linear weight has two dimensions, not {describe(weight)}")
         check_weight("the weight", weight, (weight.shape[0], weight.shape[1]))
         rows, cols = weight.shape
         data = torch.empty(packed_linear_nbytes(rows, cols), dtype=torch.uint8)
-        native.load().pack_linear(rows, cols, weight.data_ptr(), data.data_ptr())
+        fault = native.load().pack_linear(rows, cols, weight.data_ptr(), data.data_ptr())
+        raise_fault(fault, ("the weight",))
         return cls(rows, cols, data)
 
     @property
@@ -89,11 +67,13 @@ def packed_linear_nbytes(rows: int, cols: int) -> int:
     return 2 * -(-rows // (2 * TILE_ROWS)) * -(-cols // TILE_COLS) * TILE_BYTES
 
 
-def check_expert(w1: Tensor, w3: Tensor, w2: Tensor, out: Tensor) -> ExpertShape:
+def check_expert(
+    w1: Tensor, w3: Tensor, w2: Tensor, out: Tensor, format: WeightFormat = WeightFormat.BF16
+) -> ExpertShape:
     """Return the shape of the expert, or raise ValueError where the tensors do not belong together."""
     if w1.dim() != 2:
-        raise ValueError(f"w1 has two dimensions, not {_describe(w1)}")
-    shape = ExpertShape(hidden=w1.shape[1], intermediate=w1.shape[0])
+        raise ValueError(f"w1 has two dimensions, not {describe(w1)}")
+    shape = ExpertShape(hidden=w1.shape[1], intermediate=w1.shape[0], format=format)
     check_weight("w1", w1, (shape.intermediate, shape.hidden))
     check_weight("w3", w3, (shape.intermediate, shape.hidden))
     check_weight("w2", w2, (shape.hidden, shape.intermediate))
@@ -110,7 +90,7 @@ def check_weight(name: str, weight: Tensor, size: tuple[int, int]) -> None:
         or weight.device.type != "cpu"
     ):
         raise ValueError(
-            f"{name} must be contiguous bfloat16 {list(size)} on the CPU, not {_describe(weight)}"
+            f"{name} must be contiguous bfloat16 {list(size)} on the CPU, not {describe(weight)}"
         )
 
 
@@ -125,10 +105,11 @@ def check_block(block: Tensor, shape: ExpertShape) -> None:
     ):
         raise ValueError(
             f"a packed expert is contiguous uint8 [{shape.nbytes}] on the CPU, aligned to 64 bytes, "
-            f"not {_describe(block)}"
+            f"not {describe(block)}"
         )
 
 
-def _describe(tensor: Tensor) -> str:
+def describe(tensor: Tensor) -> str:
+    """Return what a message says of a tensor."""
     contiguous = "" if tensor.is_contiguous() else ", not contiguous"
     return f"{tensor.dtype} {list(tensor.shape)} on {tensor.device}{contiguous}"

@@ -12,16 +12,15 @@ import torch
 from torch import Tensor
 
 from kernels.errors import NonFiniteWeightError
-from kernels.formats import WeightFormat
+from kernels.formats import BLOCK_GROUPS, WeightFormat
+from kernels.formats import GROUP as GROUP
 
-GROUP = 32  # weights that share a scale
-BLOCK_GROUPS = 8  # groups of a block: in 4 bits they share the two numbers that their parameters count in
-BLOCK = GROUP * BLOCK_GROUPS
+BLOCK = GROUP * BLOCK_GROUPS  # weights
 
 
 @dataclass(frozen=True, eq=False)
 class Int8Matrix:
-    """w = scale · value: 8.5 bits a weight. Tensors are contiguous and on the CPU.
+    """w = scale · value: 8.5 bits a weight. Tensors are contiguous and on one device.
 
     Raises ValueError for tensors that do not belong together and NonFiniteWeightError for a scale that is no
     finite number.
@@ -32,8 +31,8 @@ class Int8Matrix:
 
     def __post_init__(self) -> None:
         rows, cols = _size(self.values)
-        _check("values", self.values, torch.int8, (rows, cols))
-        _check("scales", self.scales, torch.float16, (rows, group_count(cols)))
+        _check("values", self.values, torch.int8, (rows, cols), self.values.device)
+        _check("scales", self.scales, torch.float16, (rows, group_count(cols)), self.values.device)
         _check_finite(self.scales, GROUP)
 
     @property
@@ -53,14 +52,14 @@ class Int8Matrix:
 
     def dequantise(self) -> Tensor:
         """Return the weights, float32 [rows, cols]; the products are exact."""
-        return self.values.float() * _per_weight(self.scales.float(), GROUP, self.cols)
+        return dequantise_int8(self.values, self.scales)
 
 
 @dataclass(frozen=True, eq=False)
 class Int4Matrix:
     """w = (block_scale · scale) · value - block_minimum · minimum: 4.625 bits a weight.
 
-    Tensors are contiguous and on the CPU. Raises ValueError for tensors that do not belong together and
+    Tensors are contiguous and on one device. Raises ValueError for tensors that do not belong together and
     NonFiniteWeightError for a block's scale or minimum that is no finite number.
     """
 
@@ -72,11 +71,11 @@ class Int4Matrix:
 
     def __post_init__(self) -> None:
         rows, cols = _size(self.values)
-        _check("values", self.values, torch.uint8, (rows, cols))
+        _check("values", self.values, torch.uint8, (rows, cols), self.values.device)
         for name in ("scales", "minimums"):
-            _check(name, getattr(self, name), torch.uint8, (rows, group_count(cols)))
+            _check(name, getattr(self, name), torch.uint8, (rows, group_count(cols)), self.values.device)
         for name in ("block_scales", "block_minimums"):
-            _check(name, getattr(self, name), torch.float16, (rows, block_count(cols)))
+            _check(name, getattr(self, name), torch.float16, (rows, block_count(cols)), self.values.device)
             _check_finite(getattr(self, name), BLOCK)
         largest = int(self.values.max())
         if largest > 15:
@@ -99,14 +98,27 @@ class Int4Matrix:
 
     def dequantise(self) -> Tensor:
         """Return the weights, float32 [rows, cols]; the products are exact, the difference is rounded."""
-        groups = self.scales.shape[1]
-        scales = _per_weight(self.block_scales.float(), BLOCK_GROUPS, groups) * self.scales.float()
-        minimums = _per_weight(self.block_minimums.float(), BLOCK_GROUPS, groups) * self.minimums.float()
-        products = self.values.float() * _per_weight(scales, GROUP, self.cols)
-        return products - _per_weight(minimums, GROUP, self.cols)
+        return dequantise_int4(
+            self.values, self.scales, self.minimums, self.block_scales, self.block_minimums
+        )
 
 
 QuantisedMatrix = Int8Matrix | Int4Matrix
+
+
+def dequantise_int8(values: Tensor, scales: Tensor) -> Tensor:
+    """Return the float32 weights of an Int8Matrix's tensors."""
+    return values.float() * _per_weight(scales.float(), GROUP, values.shape[1])
+
+
+def dequantise_int4(
+    values: Tensor, scales: Tensor, minimums: Tensor, block_scales: Tensor, block_minimums: Tensor
+) -> Tensor:
+    """Return the float32 weights of an Int4Matrix's tensors."""
+    groups, cols = scales.shape[1], values.shape[1]
+    steps = _per_weight(block_scales.float(), BLOCK_GROUPS, groups) * scales.float()
+    offsets = _per_weight(block_minimums.float(), BLOCK_GROUPS, groups) * minimums.float()
+    return values.float() * _per_weight(steps, GROUP, cols) - _per_weight(offsets, GROUP, cols)
 
 
 def group_count(cols: int) -> int:
@@ -125,11 +137,14 @@ def _size(values: Tensor) -> tuple[int, int]:
     return values.shape[0], values.shape[1]
 
 
-def _check(name: str, tensor: Tensor, dtype: torch.dtype, size: tuple[int, int]) -> None:
-    if tensor.dtype != dtype or tensor.shape != size or not tensor.is_contiguous() or not tensor.is_cpu:
+def _check(
+    name: str, tensor: Tensor, dtype: torch.dtype, size: tuple[int, int], device: torch.device
+) -> None:
+    if tensor.dtype != dtype or tensor.shape != size or not tensor.is_contiguous() or tensor.device != device:
+        contiguous = "" if tensor.is_contiguous() else ", not contiguous"
         raise ValueError(
-            f"{name} must be contiguous {dtype} {list(size)} on the CPU, "
-            f"not {tensor.dtype} {list(tensor.shape)} on {tensor.device}"
+            f"{name} must be contiguous {dtype} {list(size)} on {device}, "
+            f"not {tensor.dtype} {list(tensor.shape)} on {tensor.device}{contiguous}"
         )
 
 

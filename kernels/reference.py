@@ -8,7 +8,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from kernels.layout import ExpertShape, PackedLinear, unpack_expert
+from kernels.layout import ExpertShape, PackedLinear
+from kernels.unpack import unpack_expert
 
 
 class Job(Protocol):

@@ -12,11 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "bind_packing.h"
 #include "expert_task.h"
 #include "isa.h"
 #include "linear_task.h"
-#include "pack.h"
-#include "pack_rows.h"
 #include "pool.h"
 #include "read_task.h"
 #include "token_pass.h"
@@ -143,25 +142,6 @@ void run_token(TokenPass& pass, const TokenLayer& layer, std::size_t keys, std::
                    at<const float>(sin)});
 }
 
-void pack_expert(std::size_t hidden, std::size_t intermediate, std::size_t w1, std::size_t w3, std::size_t w2,
-                 std::size_t out) {
-  make_pack_expert_task({hidden, intermediate}, at<const std::uint16_t>(w1), at<const std::uint16_t>(w3),
-                        at<const std::uint16_t>(w2), at<std::uint8_t>(out))
-      ->help();
-}
-
-// The index of the first weight that is NaN or infinite, or -1.
-std::ptrdiff_t pack_expert_rows(std::size_t hidden, std::size_t intermediate, int matrix, std::size_t first,
-                                std::size_t count, std::size_t rows, std::size_t out) {
-  const std::size_t fault = pack_rows({hidden, intermediate}, static_cast<ExpertMatrix>(matrix), first, count,
-                                      at<const std::uint16_t>(rows), at<std::uint8_t>(out));
-  return fault == kAllFinite ? -1 : static_cast<std::ptrdiff_t>(fault);
-}
-
-void pack_linear(std::size_t rows, std::size_t cols, std::size_t weight, std::size_t out) {
-  make_pack_linear_task({rows, cols}, at<const std::uint16_t>(weight), at<std::uint8_t>(out))->help();
-}
-
 std::vector<std::string> isa_names() {
   std::vector<std::string> names;
   for (Isa isa : available_isas()) names.push_back(isa_name(isa));
@@ -175,9 +155,7 @@ NB_MODULE(_native, m) {
   using namespace fiddler;
   using nogil = nb::call_guard<nb::gil_scoped_release>;
   m.def("available_isas", &isa_names);
-  m.def("pack_expert", &pack_expert, nogil());
-  m.def("pack_expert_rows", &pack_expert_rows, nogil());
-  m.def("pack_linear", &pack_linear, nogil());
+  bind_packing(m);
   nb::class_<Ticket>(m, "Ticket").def("wait", &Ticket::wait, nogil());
   nb::class_<TokenLayer>(m, "TokenLayer");
   m.def("token_layer", &token_layer);

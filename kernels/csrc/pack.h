@@ -1,20 +1,15 @@
-// Between checkpoint matrices (bf16, row major) and packed tiles.
+// A linear layer's weight (bf16, row major) to packed tiles.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
+#include "fault.h"
 #include "layout.h"
-#include "task.h"
 
 namespace fiddler {
 
-// Packs w1, w3 [intermediate, hidden] and w2 [hidden, intermediate] into shape.nbytes() bytes at out.
-std::shared_ptr<Task> make_pack_expert_task(const ExpertShape& shape, const std::uint16_t* w1,
-                                            const std::uint16_t* w3, const std::uint16_t* w2, std::uint8_t* out);
-
-// Packs weight [rows, cols] into shape.nbytes() bytes at out.
-std::shared_ptr<Task> make_pack_linear_task(const LinearShape& shape, const std::uint16_t* weight,
-                                            std::uint8_t* out);
+// Packs weight [rows, cols] into shape.nbytes() bytes at out, on the calling thread. A weight that is NaN or
+// infinite is a fault; then nothing is said about the content of `out`.
+WeightFault pack_linear(const LinearShape& shape, const std::uint16_t* weight, std::uint8_t* out);
 
 }  // namespace fiddler

@@ -14,12 +14,6 @@ constexpr std::uint16_t kExponent = 0x7f80;  // all ones: infinite or NaN
 
 bool is_finite(std::uint16_t weight) { return (weight & kExponent) != kExponent; }
 
-std::size_t first_not_finite(const std::uint16_t* weights, std::size_t count) {
-  const std::uint16_t* end = weights + count;
-  const std::uint16_t* found = std::find_if_not(weights, end, is_finite);
-  return found == end ? kAllFinite : static_cast<std::size_t>(found - weights);
-}
-
 #if defined(__SSE2__)
 // A tile, [16 pairs][16 rows][2], from 16 rows of 32 weights that are `stride` weights apart: four by four pairs
 // are transposed. Returns whether all weights are finite. The tile is written past the caches: nobody reads
@@ -65,6 +59,8 @@ bool pack_part_tile(const std::uint16_t* rows, std::size_t stride, std::size_t h
   return finite;
 }
 
+}  // namespace
+
 bool pack_tile(const std::uint16_t* rows, std::size_t stride, std::size_t height, std::size_t width,
                std::uint8_t* tile) {
 #if defined(__SSE2__)
@@ -73,19 +69,21 @@ bool pack_tile(const std::uint16_t* rows, std::size_t stride, std::size_t height
   return pack_part_tile(rows, stride, height, width, tile);
 }
 
-}  // namespace
+void finish_tiles() {
+#if defined(__SSE2__)
+  _mm_sfence();  // what was written past the caches is seen by other threads once they know that it is there
+#endif
+}
 
-std::size_t pack_rows(const ExpertShape& shape, ExpertMatrix matrix, std::size_t first, std::size_t count,
+WeightFault pack_rows(const ExpertShape& shape, ExpertMatrix matrix, std::size_t first, std::size_t count,
                       const std::uint16_t* rows, std::uint8_t* out) {
   const bool down = matrix == ExpertMatrix::kDown;
-  const std::size_t height = down ? shape.hidden : shape.intermediate;
-  const std::size_t width = down ? shape.intermediate : shape.hidden;
+  const std::size_t height = height_of(shape, matrix), width = width_of(shape, matrix);
   const std::size_t tiles = down ? shape.panels() : shape.k_tiles();  // of a row of tiles
   // From one tile of the row to the next: w2's lie in a panel each, the others' one after the other.
   const std::size_t step = down ? shape.panel_bytes() : kTileBytes;
   const std::size_t end = first + count;
-  const std::size_t row_tiles = end < height ? ceil_div(end, kTileRows)
-                                             : (down ? shape.down_row_tiles() : 2 * shape.panels());
+  const std::size_t row_tiles = end < height ? ceil_div(end, kTileRows) : row_tiles_of(shape, matrix);
   bool finite = true;
   for (std::size_t r = first / kTileRows; r < row_tiles; ++r) {
     const std::size_t row = r * kTileRows;
@@ -103,10 +101,12 @@ std::size_t pack_rows(const ExpertShape& shape, ExpertMatrix matrix, std::size_t
       finite = pack_tile(from + col, width, tile_height, std::min(kTileCols, width - col), to) && finite;
     }
   }
-#if defined(__SSE2__)
-  _mm_sfence();  // what was written past the caches is seen by other threads once they know that it is there
-#endif
-  return finite ? kAllFinite : first_not_finite(rows, count * width);
+  finish_tiles();
+  if (finite) return {};
+  WeightFault fault = find_fault({rows, true, count, width});
+  fault.matrix = static_cast<int>(matrix);
+  fault.row += first;
+  return fault;
 }
 
 }  // namespace fiddler

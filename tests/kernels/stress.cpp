@@ -15,7 +15,7 @@
 #include "expert_task.h"
 #include "isa.h"
 #include "linear_task.h"
-#include "pack.h"
+#include "pack_rows.h"
 #include "pool.h"
 
 namespace {
@@ -49,11 +49,13 @@ struct Expert {
   ExpertShape shape;
   AlignedBytes block;
 
-  Expert(Pool& pool, ExpertShape s, std::mt19937& random) : shape(s), block(aligned_bytes(s.nbytes())) {
+  Expert(ExpertShape s, std::mt19937& random) : shape(s), block(aligned_bytes(s.nbytes())) {
     const auto w1 = random_weights(s.hidden * s.intermediate, random);
     const auto w3 = random_weights(s.hidden * s.intermediate, random);
     const auto w2 = random_weights(s.hidden * s.intermediate, random);
-    run(pool, make_pack_expert_task(s, w1.data(), w3.data(), w2.data(), bytes()));
+    pack_rows(s, ExpertMatrix::kGate, 0, s.intermediate, w1.data(), bytes());
+    pack_rows(s, ExpertMatrix::kUp, 0, s.intermediate, w3.data(), bytes());
+    pack_rows(s, ExpertMatrix::kDown, 0, s.hidden, w2.data(), bytes());
   }
   std::uint8_t* bytes() const { return reinterpret_cast<std::uint8_t*>(block.get()); }
 };
@@ -96,7 +98,7 @@ int use(Pool& pool, unsigned seed) {
   std::mt19937 random(seed);
   int failures = 0;
   for (int round = 0; round < 2; ++round) {
-    const Expert expert(pool, {40 + seed * 13, 70 + seed * 31}, random);
+    const Expert expert({40 + seed * 13, 70 + seed * 31}, random);
     for (Isa isa : available_isas()) {
       if (!attention_repeatable(pool, isa, random)) {
         std::printf("%s: two attentions differ\n", isa_name(isa).c_str());
