@@ -117,7 +117,7 @@ class KernelRun:
         return fill_experts(memory, shape, rotation.count, self._generator, before_each)
 
     def _read(self, memory: Tensor) -> None:
-        """Read what experts were written to: pages that nobody wrote are all one page, which a cache serves."""
+        """Read where experts were written: pages that nobody wrote are all one page, which a cache serves."""
         self._progress(Progress("Reading memory"))
         with _pool(self._cores, None) as pool:
             self.report.reads.append(read_gbs(pool, memory, self._request.seconds, self._cancel))
