@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.chat.model_strip import ModelStrip
 from app.i18n import tr, tr_count
+from app.precision import precision_label
 from app.settings import SettingsStore, load_options, registry
 from app.worker import EngineWorker
 from engine.errors import EngineError
@@ -105,7 +106,14 @@ class ModelControl(QObject):
 
 
 def where_it_runs(status: EngineStatus) -> str:
-    """A model's name and place of work for the status line."""
+    """A model's name and place of work for the status line, and the precision if it is not the files'."""
+    place = _place(status)
+    if status.precision == "bf16":
+        return place
+    return tr("{place} · experts in {precision}", place=place, precision=precision_label(status.precision))
+
+
+def _place(status: EngineStatus) -> str:
     if not status.has_gpu:
         threads = tr_count("{count} thread", "{count} threads", status.threads)
         return tr(

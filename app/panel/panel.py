@@ -13,6 +13,7 @@ from app.panel.bars import Meter, ShareBar
 from app.panel.expert_map import ExpertMap
 from app.panel.figures import ExpertGrid, shares, speed
 from app.panel.memory import GpuMemory, MemoryReading, read_ram
+from app.precision import precision_label
 from app.theme import heading, mark
 from app.widgets.frames import separator
 from engine.events import ExpertHits, GenerationStats
@@ -44,7 +45,7 @@ class LivePanel(QScrollArea):
         self.ram = Meter(tr("Main memory (RAM)"))
         self.vram = Meter(tr("Graphics memory (VRAM)"))
         self.context = Meter(tr("Context"))
-        self.caption.setMinimumHeight(self.caption.fontMetrics().lineSpacing() * 3)
+        self.caption.setMinimumHeight(self.caption.fontMetrics().lineSpacing() * 4)
         self.caption.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.map.described.connect(self._show_caption)
         self._timer = QTimer(self)
@@ -139,7 +140,7 @@ class LivePanel(QScrollArea):
         text = tr("One row per layer, one cell per expert. Stronger: used more in this answer.")
         if status.has_gpu:
             text += " " + tr("Outlined: in GPU memory.")
-        return text
+        return text + " " + tr("Precision: {precision}.", precision=precision_label(status.precision))
 
     def _show_caption(self, cell: str) -> None:
         self.caption.setText(cell or self._legend())

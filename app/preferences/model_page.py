@@ -11,6 +11,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.i18n import tr
+from app.precision import precision_consequence
 from app.preferences.calibration_card import CalibrationCard
 from app.preferences.page import SettingsPage
 from app.settings import SettingsStore, load_options, registry
@@ -47,6 +48,7 @@ class ModelPage(SettingsPage):
         self.content.addWidget(self.busy)
         automatic = tr("0 (automatic)")
         self.add_option(registry.POLICY)
+        self.add_option(registry.PRECISION)
         for option in (
             registry.VRAM_BUDGET,
             registry.THREADS,
@@ -107,7 +109,7 @@ class ModelPage(SettingsPage):
 
     @Slot()
     def _show_settings(self) -> None:
-        """After any change: the model's name, the consequence of the policy, whether to load again."""
+        """After any change: the model's name, what policy and precision mean, whether to load again."""
         path = self._model
         if self._status is not None:
             self.model_name.setText(self._status.model_name)
@@ -118,6 +120,8 @@ class ModelPage(SettingsPage):
         self.open_folder.setEnabled(path is not None)
         policy = self.settings.get(registry.POLICY)
         self.helps[registry.POLICY.key].setText(_consequence(policy, self._status))
+        precision = self.settings.get(registry.PRECISION)
+        self.helps[registry.PRECISION.key].setText(precision_consequence(precision))
         loaded = self._worker.load_options if self._status is not None else None
         wanted = load_options(self.settings)
         self.reload_notice.setVisible(loaded is not None and replace(loaded, force=False) != wanted)

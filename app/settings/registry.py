@@ -119,6 +119,17 @@ POLICY = Option(
         Choice("stream", tr_noop("Always copied to the graphics card")),
     ),
 )
+PRECISION = Option(
+    "engine.precision",
+    "bf16",
+    tr_noop("Precision of experts"),
+    tr_noop("Fewer bits need less memory and are read faster, and cost some of the answers' quality."),
+    choices=(
+        Choice("bf16", tr_noop("As in the model's files (bf16)")),
+        Choice("int8", tr_noop("8 bits")),
+        Choice("int4", tr_noop("4 bits")),
+    ),
+)
 VRAM_BUDGET = Option(
     "engine.vram_budget_gib",
     0.0,
@@ -158,6 +169,7 @@ WIZARD_MODEL = Option(
     "wizard.model", ""
 )  # what was chosen: "starter", "hub:owner/name", "folder"; empty: nothing
 WIZARD_FOLDER = Option("wizard.folder", "")  # where it is, or is to be stored; empty: the usual place
+WIZARD_PRECISION = Option("wizard.precision", "")  # chosen for it, until it is complete; empty: the setting's
 PANEL_VISIBLE = Option(
     "panel.visible",
     True,
@@ -182,6 +194,7 @@ OPTIONS: tuple[Option[Any], ...] = (
     SEED,
     MAX_TOKENS,
     POLICY,
+    PRECISION,
     VRAM_BUDGET,
     THREADS,
     CONTEXT_LENGTH,
@@ -190,6 +203,7 @@ OPTIONS: tuple[Option[Any], ...] = (
     WIZARD_COMPLETED,
     WIZARD_MODEL,
     WIZARD_FOLDER,
+    WIZARD_PRECISION,
     WINDOW_GEOMETRY,
     WINDOW_STATE,
 )

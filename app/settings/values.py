@@ -21,6 +21,7 @@ def load_options(settings: SettingsStore, *, force: bool = False) -> LoadOptions
         threads=settings.get(registry.THREADS) or None,
         force=force,
         ram_reserve=_bytes(settings.get(registry.RAM_RESERVE)),
+        precision=settings.get(registry.PRECISION),
     )
 
 

@@ -65,8 +65,8 @@ class Memory(Protocol):
     def remember_choice(self, choice: Choice) -> None:
         """Keep what was chosen."""
 
-    def remember_model(self, path: Path) -> None:
-        """Keep the complete model's folder."""
+    def remember_model(self, path: Path, precision: str = "") -> None:
+        """Keep the complete model's folder, and the precision that was chosen for it, if one was."""
 
     def remember_completed(self) -> None:
         """Keep that the wizard is done."""
@@ -173,8 +173,8 @@ class WizardController(QObject):
             match effect:
                 case RememberChoice(choice):
                     self._memory.remember_choice(choice)
-                case RememberModel(path):
-                    self._memory.remember_model(path)
+                case RememberModel(path, precision):
+                    self._memory.remember_model(path, precision)
                 case RememberCompleted():
                     self._memory.remember_completed()
         except EngineError as error:
@@ -197,6 +197,8 @@ class WizardController(QObject):
 
     def _start_plan(self, choice: Choice, hardware: Hardware) -> None:
         options = self._options()
+        if choice.precision:
+            options = replace(options, precision=choice.precision)
         planner = self._planners[choice] = Background[Offer](tr("Planning"), self)
 
         def on_done(result: Offer | EngineError) -> None:

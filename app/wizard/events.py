@@ -220,9 +220,10 @@ class RememberChoice:
 
 @dataclass(frozen=True)
 class RememberModel:
-    """Keep the folder of the complete model."""
+    """Keep the folder of the complete model, and the precision that was chosen for it ("": none was)."""
 
     path: Path
+    precision: str = ""
 
 
 @dataclass(frozen=True)

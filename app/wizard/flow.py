@@ -251,7 +251,7 @@ def _worked(state: FlowState, event: Event) -> Outcome:
     """The running work has ended well; what comes next follows, unless stopping was asked for meanwhile."""
     match event:
         case Fetched(path) if state.work is Work.FETCH:
-            remember = RememberModel(path)
+            remember = RememberModel(path, state.choice.precision if state.choice else "")
             state = replace(state, model_path=path, got=state.choice)
             if state.after is not None:
                 state, effects = _ended(state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from app.i18n import tr
@@ -9,6 +10,7 @@ from app.settings import SettingsStore, registry
 from app.wizard.state import Choice, Kind
 from app.wizard.visits import Saved
 from engine.errors import CheckpointError
+from engine.precision import PRECISIONS
 
 _HUB_PREFIX = "hub:"
 
@@ -24,6 +26,9 @@ class SettingsMemory:
         choice = choice_from(
             self._settings.get(registry.WIZARD_MODEL), self._settings.get(registry.WIZARD_FOLDER)
         )
+        precision = self._settings.get(registry.WIZARD_PRECISION)
+        if choice is not None and precision in PRECISIONS:
+            choice = replace(choice, precision=precision)
         path = self._settings.get(registry.MODEL_PATH)
         if not path:
             return Saved(choice)
@@ -38,14 +43,18 @@ class SettingsMemory:
         values = {
             registry.WIZARD_MODEL.key: choice_text(choice),
             registry.WIZARD_FOLDER.key: "" if choice.folder is None else str(choice.folder),
+            registry.WIZARD_PRECISION.key: choice.precision,
         }
         if not self._settings.get(registry.WIZARD_COMPLETED):
             values[registry.MODEL_PATH.key] = ""
         self._settings.update(values)
 
-    def remember_model(self, path: Path) -> None:
-        """Keep the complete model's folder."""
-        self._settings.set(registry.MODEL_PATH, str(path))
+    def remember_model(self, path: Path, precision: str = "") -> None:
+        """Keep the complete model's folder; a precision that was chosen for it becomes the setting."""
+        values = {registry.MODEL_PATH.key: str(path), registry.WIZARD_PRECISION.key: ""}
+        if precision:
+            values[registry.PRECISION.key] = precision
+        self._settings.update(values)
 
     def remember_completed(self) -> None:
         """Keep that the wizard is done."""

@@ -30,6 +30,15 @@ class Offer:
         return (*self.plan.requirements.needs, *((self.disk,) if self.disk else ()))
 
     @property
+    def other_precision(self) -> str:
+        """A precision to offer instead of the planned one: the best for which memory suffices; "" for none.
+
+        Where everything fits in the precision of the model's files, there is nothing to choose.
+        """
+        best = self.plan.best_precision
+        return best if best != self.plan.precision else ""
+
+    @property
     def short(self) -> bool:
         """Whether something is missing."""
         return any(not need.fits for need in self.needs)

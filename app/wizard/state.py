@@ -61,11 +61,15 @@ class After(StrEnum):
 
 @dataclass(frozen=True)
 class Choice:
-    """A model: the starter, a hub repository stored below `folder`, or the checkpoint in `folder`."""
+    """A model: the starter, a hub repository stored below `folder`, or the checkpoint in `folder`.
+
+    `precision` is what its experts are to be held in; "" leaves that to the settings.
+    """
 
     kind: Kind
     repo_id: str = ""
     folder: Path | None = None
+    precision: str = ""
 
 
 @dataclass(frozen=True)

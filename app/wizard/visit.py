@@ -48,7 +48,7 @@ def choose_model(
     again: the worker's signals tell. If the new one could not be loaded, that is the earlier one.
     """
     memory = SettingsMemory(settings)
-    earlier = settings.get(registry.MODEL_PATH)
+    earlier, precision = settings.get(registry.MODEL_PATH), settings.get(registry.PRECISION)
     state = visits.choose_model(memory.saved().choice, status)
     dialog = _dialog(worker, settings, state, parent, knowledge)
 
@@ -58,7 +58,7 @@ def choose_model(
             return
         if end.problem is not None and earlier and settings.get(registry.MODEL_PATH) != earlier:
             try:
-                memory.remember_model(Path(earlier))
+                memory.remember_model(Path(earlier), precision)
             except EngineError as error:
                 show_error(parent, error)
         path = settings.get(registry.MODEL_PATH)

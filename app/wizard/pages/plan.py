@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
@@ -15,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.i18n import tr
+from app.precision import precision_consequence, precision_label
 from app.theme import mark
 from app.widgets.buttons import push_button
 from app.widgets.labels import TextLabel, hint
@@ -65,11 +67,22 @@ class PlanPage(Page):
         self.needs = NeedsView(self.plan)
         self.advice = TextLabel(parent=self.plan)
         mark(self.advice, tone="warning")
+        self.precision = hint(parent=self.plan)
+        self.other_precision = push_button("", self._use_other_precision, self.plan)
         self.force = QCheckBox(tr("&Do it anyway: it may be very slow, or fail"), self.plan)
         self.force.toggled.connect(lambda on: self.send.emit(Force(on)))
         self.basis = hint(parent=self.plan)
-        for widget in (self.placement, self.needs, self.advice, self.force, self.basis):
+        for widget in (
+            self.placement,
+            self.needs,
+            self.advice,
+            self.precision,
+            self.other_precision,
+            self.force,
+            self.basis,
+        ):
             column.addWidget(widget)
+        column.setAlignment(self.other_precision, Qt.AlignmentFlag.AlignLeft)
         column.setAlignment(self.force, Qt.AlignmentFlag.AlignLeft)  # so that only its words are clickable
         self.content.addStretch(1)
 
@@ -89,7 +102,7 @@ class PlanPage(Page):
         self._set_checked(self.folder_card, chosen is not None and chosen.kind is Kind.FOLDER)
         if self._folder is not None:
             self.folder_card.description.setText(str(self._folder))
-            _show_verdict(self.folder_card, offers.get(Choice(Kind.FOLDER, folder=self._folder)))
+            _show_verdict(self.folder_card, offers.get(self._folder_choice()))
         offer = offers.get(chosen) if chosen is not None else None
         problem = offer if isinstance(offer, EngineError) else None
         self.problem.show_problem(problem or (state.problem if offer is None else None))
@@ -109,10 +122,35 @@ class PlanPage(Page):
         advice = list(dict.fromkeys(line for need in offer.needs if not need.fits for line in need.advice))
         self.advice.setText(tr("What would help: {advice}", advice=" ".join(advice)))
         self.advice.setVisible(offer.short and bool(advice))
+        self._show_precision(offer)
         self.force.setVisible(offer.short)
         self.force.blockSignals(True)
         self.force.setChecked(force)
         self.force.blockSignals(False)
+
+    def _show_precision(self, offer: Offer) -> None:
+        """What the experts are held in, if not as in the files, and the precision to offer instead."""
+        used, other = offer.plan.precision, offer.other_precision
+        lines = []
+        if used != "bf16":
+            costs = precision_consequence(used)
+            lines.append(tr("Experts in {precision}. {costs}", precision=precision_label(used), costs=costs))
+        if other:
+            label, costs = precision_label(other), precision_consequence(other)
+            lines.append(
+                tr("There is room for experts in {precision}. {costs}", precision=label, costs=costs)
+            )
+            self.other_precision.setText(tr("&Use {precision}", precision=label))
+        self.precision.setText("\n".join(lines))
+        self.precision.setVisible(bool(lines))
+        self.other_precision.setVisible(bool(other))
+
+    @Slot()
+    def _use_other_precision(self) -> None:
+        chosen = self._controller.state.choice
+        offer = self._controller.offers.get(chosen) if chosen is not None else None
+        if chosen is not None and isinstance(offer, Offer) and offer.other_precision:
+            self.send.emit(Choose(replace(chosen, precision=offer.other_precision)))
 
     def first_focus(self) -> QWidget | None:
         """The chosen model, so that the arrow keys choose another."""
@@ -137,7 +175,14 @@ class PlanPage(Page):
             self.show_state(self._controller.state)  # nothing is chosen before there is a folder
             self._open_folder()
         else:
-            self.send.emit(Choose(Choice(Kind.FOLDER, folder=self._folder)))
+            self.send.emit(Choose(self._folder_choice()))
+
+    def _folder_choice(self) -> Choice:
+        """The folder's model, in the precision that was chosen for it."""
+        chosen = self._controller.state.choice
+        if chosen is not None and chosen.kind is Kind.FOLDER:
+            return chosen
+        return Choice(Kind.FOLDER, folder=self._folder)
 
     @Slot()
     def _open_folder(self) -> None:

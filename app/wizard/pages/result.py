@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.i18n import tr
+from app.precision import precision_consequence, precision_label
 from app.theme import mark
 from app.widgets.amount_bar import AmountBar
 from app.widgets.buttons import push_button
@@ -134,6 +135,9 @@ class ResultPage(Page):
                 total=total,
                 name=status.device,
             )
+        if status.precision != "bf16":
+            label, costs = precision_label(status.precision), precision_consequence(status.precision)
+            text += " " + tr("They are held in {precision}. {costs}", precision=label, costs=costs)
         self.placement.setText(text)
         self.vram.setVisible(status.has_gpu)
         self.vram_text.setVisible(status.has_gpu)

@@ -113,6 +113,14 @@ def lightness(expert_map: ExpertMap, layer: int, expert: int) -> float:
     return QColor(image.pixel(place.toPoint())).lightnessF()
 
 
+def test_the_panel_tells_the_precision(panel: LivePanel) -> None:
+    panel.show()
+    panel.show_status(make_status(precision="int4"))
+    assert "Precision: 4 bits." in panel.caption.text()
+    panel.show_status(make_status())
+    assert "Precision: bf16." in panel.caption.text()
+
+
 def test_use_is_shown_by_lightness_and_residency_by_an_outline(expert_map: ExpertMap) -> None:
     unused, used, most = (lightness(expert_map, 3, expert) for expert in (3, 2, 0))
     assert unused > used > most

@@ -280,6 +280,16 @@ class TestModelPage:
         assert len(texts) == 3
         assert all("without a graphics card" in text for text in texts)
 
+    def test_every_precision_has_its_consequence_and_asks_for_loading_again(
+        self, dialog: PreferencesDialog, settings: SettingsStore
+    ) -> None:
+        texts = set()
+        for precision in ("int4", "int8", "bf16"):
+            settings.set(registry.PRECISION, precision)
+            texts.add(dialog.model.helps["engine.precision"].text())
+            assert dialog.model.reload_notice.isVisible() == (precision != "bf16")
+        assert len(texts) == 3
+
     def test_nothing_interrupts_a_busy_model(
         self, qtbot: QtBot, dialog: PreferencesDialog, loaded_worker: EngineWorker, factory: ScriptedFactory
     ) -> None:

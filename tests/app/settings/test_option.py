@@ -21,6 +21,7 @@ KEYS = {
     "sampling.seed": int,
     "sampling.max_tokens": int,
     "engine.policy": str,
+    "engine.precision": str,
     "engine.vram_budget_gib": float,
     "engine.threads": int,
     "engine.context_length": int,
@@ -29,6 +30,7 @@ KEYS = {
     "wizard.completed": bool,
     "wizard.model": str,
     "wizard.folder": str,
+    "wizard.precision": str,
     "panel.visible": bool,
     "window.geometry": str,
     "window.state": str,
@@ -70,6 +72,7 @@ def test_every_setting_is_sound(option: Option[Any]) -> None:
         ("sampling.seed", 2**63),
         ("engine.threads", []),
         ("engine.policy", ""),
+        ("engine.precision", "int3"),
     ],
 )
 def test_wrong_values_are_refused_with_what_is_allowed(key: str, value: object) -> None:

@@ -1,6 +1,8 @@
+from app.precision import precision_consequence, precision_label
 from app.settings import SettingsStore, generation_params, load_options, registry
 from engine.options import LoadOptions
 from engine.params import GenerationParams, SamplingParams
+from engine.precision import PRECISIONS
 
 MODEL = GenerationParams(SamplingParams(temperature=0), max_tokens=200, stop=("#",), stop_loops=True)
 
@@ -20,6 +22,7 @@ def test_load_options_are_in_the_engines_units() -> None:
             "engine.threads": 3,
             "engine.context_length": 2048,
             "engine.ram_reserve_gib": 2,
+            "engine.precision": "int8",
         }
     )
     assert load_options(settings, force=True) == LoadOptions(
@@ -29,9 +32,16 @@ def test_load_options_are_in_the_engines_units() -> None:
         threads=3,
         force=True,
         ram_reserve=2**31,
+        precision="int8",
     )
     settings.set(registry.CONTEXT_LENGTH, 3)
     assert load_options(settings).context_length == 16
+
+
+def test_every_precision_that_can_be_chosen_can_be_loaded_and_the_other_way_round() -> None:
+    assert tuple(choice.value for choice in registry.PRECISION.choices) == PRECISIONS
+    assert all(precision_consequence(precision) for precision in PRECISIONS)
+    assert len({precision_label(precision) for precision in PRECISIONS}) == len(PRECISIONS)
 
 
 def test_own_sampling_replaces_the_models_but_not_its_stops() -> None:

@@ -37,7 +37,8 @@ from engine.errors import (
     HardwareError,
     ShortageError,
 )
-from engine.units import format_bytes
+from engine.hardware import MemoryInfo
+from engine.units import GIB, format_bytes
 from tests.app.fakes import ScriptedFactory, make_status
 from tests.app.wizard.conftest import Wizard
 from tests.app.wizard_fakes import LAPTOP, WORKSTATION, ScriptedKnowledge, make_profile, not_a_model
@@ -228,6 +229,45 @@ class TestPlan:
         assert folder.name == "Mixtral-8x7B-Instruct-v0.1"
         assert wizard.factory.forced == [True]
         assert wizard.factory.options[-1].force
+
+    def test_fewer_bits_are_offered_where_memory_is_short_in_bf16_and_used_at_the_load(
+        self, open_wizard: Open, knowledge: ScriptedKnowledge
+    ) -> None:
+        knowledge.hardware = replace(LAPTOP, memory=MemoryInfo(64 * GIB, 58 * GIB))
+        wizard = self.at_plan(open_wizard)
+        assert not plan(wizard).other_precision.isVisible()  # the starter fits as it is
+        wizard.click(plan(wizard).cards[1].radio)
+        wizard.wait(plan(wizard).force.isVisible)
+        assert plan(wizard).other_precision.text() == "&Use 8 bits"
+        assert "practically the same" in plan(wizard).precision.text()
+        wizard.click(plan(wizard).other_precision)
+        wizard.wait(wizard.dialog.next.isEnabled)
+        assert not plan(wizard).force.isVisible()
+        assert not plan(wizard).other_precision.isVisible()
+        assert plan(wizard).precision.text().startswith("Experts in 8 bits.")
+        assert wizard.settings.get(registry.PRECISION) == "bf16"  # nothing is done yet
+        wizard.click(wizard.dialog.next)
+        wizard.wait(lambda: wizard.state.loaded)
+        assert wizard.factory.options[-1].precision == "int8"
+        assert wizard.settings.get(registry.PRECISION) == "int8"
+
+    def test_full_precision_is_offered_back_where_it_fits(self, open_wizard: Open) -> None:
+        wizard = open_wizard()
+        wizard.settings.set(registry.PRECISION, "int4")
+        choose_starter(wizard)
+        assert plan(wizard).other_precision.text() == "&Use bf16"
+        wizard.click(plan(wizard).other_precision)
+        wizard.wait(lambda: not plan(wizard).precision.isVisible())
+        wizard.wait(wizard.dialog.next.isEnabled)
+        wizard.click(wizard.dialog.next)
+        wizard.wait(lambda: wizard.state.loaded)
+        assert wizard.factory.options[-1].precision == "bf16"
+
+    def test_no_precision_is_offered_where_none_would_help(self, open_wizard: Open) -> None:
+        wizard = self.at_plan(open_wizard)
+        wizard.click(plan(wizard).cards[1].radio)
+        wizard.wait(plan(wizard).force.isVisible)
+        assert not plan(wizard).other_precision.isVisible()
 
     def test_graphics_memory_is_planned_where_there_is_some(
         self, open_wizard: Open, knowledge: ScriptedKnowledge

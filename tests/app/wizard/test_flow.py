@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -419,3 +420,21 @@ def test_choosing_another_model_from_the_chat() -> None:
     assert state.step is Step.PLAN
     assert effects == [Detect()]
     assert walk(state, Next())[1][0] == Unload()
+
+
+def test_another_precision_of_the_loaded_model_is_loaded_afresh() -> None:
+    state, _ = walk(at_result(), Back(), Back(), Back())
+    assert state.step is Step.PLAN
+    lighter = replace(STARTER, precision="int4")
+    state, effects = walk(
+        state, Choose(lighter), Planned(lighter, False), Next(), Fetched(PATH), Checked(None)
+    )
+    assert state.work is Work.LOAD
+    assert effects == [
+        Unload(),
+        RememberChoice(lighter),
+        Fetch(lighter, False),
+        RememberModel(PATH, "int4"),
+        Check(PATH),
+        Load(PATH, False),
+    ]

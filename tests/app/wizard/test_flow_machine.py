@@ -47,7 +47,14 @@ ANY: Any = object()
 STATUS: Any = object()
 PROFILE: Any = object()
 PATHS = {kind: Path(f"/models/{kind}") for kind in Kind}
-CHOICES = st.sampled_from([Choice(Kind.STARTER), Choice(Kind.HUB, "a/b", Path("/m")), Choice(Kind.FOLDER)])
+CHOICES = st.sampled_from(
+    [
+        Choice(Kind.STARTER),
+        Choice(Kind.STARTER, precision="int4"),
+        Choice(Kind.HUB, "a/b", Path("/m")),
+        Choice(Kind.FOLDER),
+    ]
+)
 ERRORS = st.sampled_from([DownloadError("Broken."), ShortageError("Short."), CheckpointError("Damaged.")])
 STARTS = {Fetch: Work.FETCH, Check: Work.CHECK, Load: Work.LOAD, Calibrate: Work.CALIBRATE}
 VISITS = st.sampled_from(

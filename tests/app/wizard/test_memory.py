@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -71,3 +72,29 @@ def test_a_new_choice_forgets_an_unfinished_visits_model_but_not_the_one_in_use(
     memory.remember_completed()
     memory.remember_choice(Choice(Kind.HUB, "a/b", tmp_path / "b"))
     assert settings.get(registry.MODEL_PATH) == str(tmp_path)
+
+
+def test_a_chosen_precision_becomes_the_setting_with_the_complete_model(tmp_path: Path) -> None:
+    settings = SettingsStore(None)
+    memory = SettingsMemory(settings)
+    choice = Choice(Kind.HUB, "a/b", tmp_path, "int4")
+    memory.remember_choice(choice)
+    assert memory.saved().choice == choice  # a download that was interrupted goes on with it
+    assert settings.get(registry.PRECISION) == "bf16"
+    memory.remember_model(tmp_path, "int4")
+    assert settings.get(registry.PRECISION) == "int4"
+    assert memory.saved().choice == replace(choice, precision="")  # from now on the setting's business
+
+
+def test_a_model_without_a_chosen_precision_leaves_the_setting_alone(tmp_path: Path) -> None:
+    settings = SettingsStore(None)
+    settings.set(registry.PRECISION, "int8")
+    SettingsMemory(settings).remember_model(tmp_path)
+    assert settings.get(registry.PRECISION) == "int8"
+
+
+def test_a_precision_that_does_not_exist_is_none() -> None:
+    settings = SettingsStore(None)
+    memory = SettingsMemory(settings)
+    memory.remember_choice(Choice(Kind.STARTER, precision="int3"))
+    assert memory.saved().choice == Choice(Kind.STARTER)
