@@ -20,7 +20,7 @@ from kernels.errors import PoolError
 from kernels.isa import Isa, available_isas, check_available, default_isa
 from kernels.layout import ExpertShape, PackedLinear, check_block
 from kernels.pack import pack_expert
-from kernels.threads import default_pool_threads
+from kernels.threads import default_pool_threads, pinning_allowed, usable_cpus
 from kernels.unpack import unpack_expert
 
 __all__ = [
@@ -64,14 +64,26 @@ class Ticket:
     def wait(self) -> None:
         """Help with the work, then block until all of it is done. Waiting again returns at once.
 
-        A closed pool still finishes what was submitted.
+        A closed pool still finishes what was submitted. Several threads may wait.
         """
-        if self._native is None:
+        ticket = self._native
+        if ticket is None:
             return
         self._pool.check_process()
-        self._native.wait()
+        ticket.wait()
         self._native = None
         self._tensors = ()
+
+    def cancel(self) -> None:
+        """Leave out what has not begun; returns at once, from any thread. Without effect after the end.
+
+        `wait` must still be called before the tensors are used: it returns when the pieces that were running
+        have ended, each within some hundred microseconds. The contents of `out` are undefined then.
+        """
+        ticket = self._native
+        if ticket is not None:
+            self._pool.check_process()
+            ticket.cancel()
 
     def __del__(self) -> None:
         # The threads still use the tensors of a ticket that nobody waited for.
@@ -83,19 +95,22 @@ class CpuPool:
     """Persistent threads that run the kernels of one instruction set level.
 
     `threads` counts the thread that calls and waits (it helps), so one fewer is started; by default the
-    usable physical cores. Results depend on the thread count, never on timing. The calls may come from
-    several threads and release the GIL. A pool works only in the process that made it. Use it as a context
-    manager, or close it; what is still open at the end of the program is closed then.
+    usable physical cores, on larger machines all but one (see `kernels.topology.default_threads`). `pin` keeps
+    each started thread on a core of its own (on Linux, unless FIDDLER_PIN=0); the calling thread is never
+    pinned. Results depend on the thread count, never on timing. The calls may come from several threads and
+    release the GIL. A pool works only in the process that made it. Use it as a context manager, or close it;
+    what is still open at the end of the program is closed then.
     """
 
-    def __init__(self, threads: int | None = None, isa: Isa | None = None) -> None:
+    def __init__(self, threads: int | None = None, isa: Isa | None = None, pin: bool = True) -> None:
         if threads is not None and threads < 1:
             raise ValueError(f"a pool has at least one thread, not {threads}")
         self.threads = threads if threads is not None else default_pool_threads()
         self.isa = check_available(isa) if isa is not None else default_isa()
         self._process = os.getpid()
+        cpus = usable_cpus() if pin and pinning_allowed() else ()
         try:
-            self._native = native.load().Pool(self.threads, self.isa.value)
+            self._native = native.load().Pool(self.threads, self.isa.value, cpus)
         except RuntimeError as error:  # what std::thread throws; those that did start have ended
             raise PoolError(
                 f"The system does not give {self.threads} threads.", "Choose fewer CPU threads."

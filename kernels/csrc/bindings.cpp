@@ -42,14 +42,15 @@ struct Ticket {
   std::shared_ptr<Pool> pool;
   std::shared_ptr<Task> task;
   void wait() { pool->finish(*task); }
+  void cancel() { task->cancel(); }
 };
 
 class NativePool {
  public:
-  NativePool(int threads, const std::string& isa)
+  NativePool(int threads, const std::string& isa, std::vector<int> cpus)
       : kernels_(kernels_for(isa_from_name(isa))),
         tuning_(default_tuning(kernels_)),
-        pool_(std::make_shared<Pool>(threads)) {}
+        pool_(std::make_shared<Pool>(threads, std::move(cpus))) {}
 
   // Of job j: the block's address, those of its token indices and weights and how many they are, and its panels.
   Ticket submit_experts(const ShapeNumbers& shape, std::size_t x, std::size_t tokens, std::size_t out,
@@ -156,12 +157,12 @@ NB_MODULE(_native, m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
   m.def("available_isas", &isa_names);
   bind_packing(m);
-  nb::class_<Ticket>(m, "Ticket").def("wait", &Ticket::wait, nogil());
+  nb::class_<Ticket>(m, "Ticket").def("wait", &Ticket::wait, nogil()).def("cancel", &Ticket::cancel);
   nb::class_<TokenLayer>(m, "TokenLayer");
   m.def("token_layer", &token_layer);
   nb::class_<TokenPass>(m, "TokenPass").def("run", &run_token, nogil());
   nb::class_<NativePool>(m, "Pool")
-      .def(nb::init<int, const std::string&>())
+      .def(nb::init<int, const std::string&, std::vector<int>>())
       .def("submit_experts", &NativePool::submit_experts, nogil())
       .def("run_chosen", &NativePool::run_chosen, nogil())
       .def("linear", &NativePool::linear, nogil())

@@ -1,5 +1,6 @@
 #include "pool.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "spin.h"
@@ -8,6 +9,10 @@
 #include <process.h>
 #else
 #include <unistd.h>
+#endif
+#if defined(__linux__)
+#include <pthread.h>
+#include <sched.h>
 #endif
 
 namespace fiddler {
@@ -27,12 +32,55 @@ long process_id() {
 #endif
 }
 
+// A thread that may not be pinned, because a container forbids it or the CPU was taken offline, still works.
+void pin_this_thread([[maybe_unused]] int cpu) {
+#if defined(__linux__)
+  if (cpu < 0) return;
+  cpu_set_t* set = CPU_ALLOC(cpu + 1);
+  if (set == nullptr) return;
+  const std::size_t size = CPU_ALLOC_SIZE(cpu + 1);
+  CPU_ZERO_S(size, set);
+  CPU_SET_S(cpu, size, set);
+  pthread_setaffinity_np(pthread_self(), size, set);
+  CPU_FREE(set);
+#endif
+}
+
 }  // namespace
 
-Pool::Pool(int threads)
-    : threads_(threads), process_(process_id()), workers_(std::make_unique<std::vector<std::thread>>()) {
+Task* Slot::enter() {
+  if ((state_.load(std::memory_order_relaxed) & kOpen) == 0) return nullptr;
+  if ((state_.fetch_add(1, std::memory_order_acquire) & kOpen) == 0) {
+    state_.fetch_sub(1, std::memory_order_release);
+    return nullptr;
+  }
+  return task_.get();
+}
+
+void Slot::leave() {
+  if ((state_.load(std::memory_order_relaxed) & kOpen) != 0) state_.fetch_and(~kOpen, std::memory_order_relaxed);
+  state_.fetch_sub(1, std::memory_order_release);
+}
+
+void Slot::open(std::shared_ptr<Task> task) {
+  task_ = std::move(task);
+  // Added, not stored: a late thread may be about to count itself out again.
+  state_.fetch_or(kOpen, std::memory_order_release);
+}
+
+Pool::Pool(int threads, std::vector<int> cpus)
+    : threads_(threads),
+      process_(process_id()),
+      work_added_(std::make_unique<std::condition_variable>()),
+      workers_(std::make_unique<std::vector<std::thread>>()) {
   try {
-    for (int i = 1; i < threads; ++i) workers_->emplace_back([this] { work(); });
+    for (int i = 1; i < threads; ++i) {
+      const int cpu = static_cast<std::size_t>(i) < cpus.size() ? cpus[static_cast<std::size_t>(i)] : -1;
+      workers_->emplace_back([this, cpu] {
+        pin_this_thread(cpu);
+        work();
+      });
+    }
   } catch (...) {  // the system gives no more threads: end those that did start
     close();
     throw;
@@ -41,41 +89,89 @@ Pool::Pool(int threads)
 
 Pool::~Pool() { close(); }
 
-std::shared_ptr<Task> Pool::next_task() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  while (!queue_.empty() && queue_.front()->exhausted()) queue_.pop_front();
-  return queue_.empty() ? nullptr : queue_.front();
-}
-
 void Pool::work() {
+  std::size_t last = 0;
   for (;;) {
     const std::uint64_t seen = submitted_.load(std::memory_order_acquire);
-    if (const std::shared_ptr<Task> task = next_task()) {
-      task->help();
-      continue;
-    }
-    if (closing_.load(std::memory_order_acquire)) return;
+    if (help_any(last)) continue;
     const auto news = [&] {
       return submitted_.load(std::memory_order_acquire) != seen || closing_.load(std::memory_order_acquire);
     };
     Spin spin(kSpin);
     while (!news() && spin.again()) {
     }
-    std::unique_lock<std::mutex> lock(mutex_);
-    ++sleepers_;
-    work_added_.wait(lock, news);
-    --sleepers_;
+    if (!news()) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      ++sleepers_;
+      work_added_->wait(lock, news);
+      --sleepers_;
+    }
+    // What was submitted before the pool was closed is done first.
+    if (closing_.load(std::memory_order_acquire) && submitted_.load(std::memory_order_acquire) == seen) return;
   }
 }
 
-void Pool::submit(std::shared_ptr<Task> task) {
-  if (threads_ == 1 || task->items() < 2) return;  // no worker, or nothing for it: all happens in finish()
+// Helps with one task, the one after `last` first, so that no slot is passed over for ever. Whether there was one.
+bool Pool::help_any(std::size_t& last) {
+  for (std::size_t i = 1; i <= kSlots; ++i) {
+    const std::size_t slot = (last + i) % kSlots;
+    if (Task* task = slots_[slot].enter()) {
+      task->help();
+      slots_[slot].leave();
+      last = slot;
+      return true;
+    }
+  }
+  return queued_.load(std::memory_order_acquire) > 0 && place_queued();
+}
+
+// Under mutex_. Puts the task into a slot, and what was in that slot into `task`. Whether one was free.
+bool Pool::place(std::shared_ptr<Task>& task) {
+  for (Slot& slot : slots_) {
+    if (!slot.idle()) continue;
+    std::shared_ptr<Task> spent = slot.clear();
+    slot.open(std::move(task));
+    task = std::move(spent);
+    return true;
+  }
+  return false;
+}
+
+// Moves a task from the queue into a slot. Whether it did.
+bool Pool::place_queued() {
+  std::shared_ptr<Task> task;  // what remains in it is freed after the lock
   std::lock_guard<std::mutex> lock(mutex_);
-  // Exhausted tasks hold their buffers until they are removed.
-  while (!queue_.empty() && queue_.front()->exhausted()) queue_.pop_front();
-  queue_.push_back(std::move(task));
-  submitted_.fetch_add(1, std::memory_order_release);
-  if (sleepers_ > 0) work_added_.notify_all();
+  while (!queue_.empty()) {
+    task = queue_.front();
+    if (!task->exhausted() && !place(task)) return false;
+    queue_.pop_front();
+    queued_.store(queue_.size(), std::memory_order_release);
+    submitted_.fetch_add(1, std::memory_order_release);
+    return true;
+  }
+  return false;
+}
+
+void Pool::submit(std::shared_ptr<Task> task) {
+  const std::uint32_t helpers = task->width() - std::min<std::uint32_t>(task->width(), 1);
+  if (threads_ == 1 || helpers == 0) return;
+  std::uint32_t sleepers;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (closing_.load(std::memory_order_relaxed)) return;
+    if (!place(task)) {
+      queue_.push_back(std::move(task));
+      queued_.store(queue_.size(), std::memory_order_release);
+    }
+    submitted_.fetch_add(1, std::memory_order_release);
+    sleepers = sleepers_;
+  }
+  // Each waking costs a system call: no more than can be of use.
+  if (helpers >= sleepers) {
+    if (sleepers > 0) work_added_->notify_all();
+  } else {
+    for (std::uint32_t i = 0; i < helpers; ++i) work_added_->notify_one();
+  }
 }
 
 void Pool::finish(Task& task) {
@@ -87,16 +183,20 @@ void Pool::close() {
   std::lock_guard<std::mutex> close_lock(close_mutex_);
   if (!workers_) return;
   if (process_ != process_id()) {
-    workers_.release();  // these threads exist only in the parent; joining or detaching them would fail
+    // These threads exist only in the parent: joining or detaching them would fail, and a condition variable
+    // waits for its sleepers before it goes.
+    workers_.release();
+    work_added_.release();
     return;
   }
   {
     std::lock_guard<std::mutex> lock(mutex_);
     closing_.store(true, std::memory_order_release);
-    work_added_.notify_all();
+    work_added_->notify_all();
   }
   for (std::thread& worker : *workers_) worker.join();
   workers_.reset();
+  for (Slot& slot : slots_) slot.clear();
 }
 
 }  // namespace fiddler

@@ -22,9 +22,9 @@ class Spin {
  public:
   explicit Spin(std::chrono::microseconds limit) : limit_(limit) {}
 
-  // Pauses a moment; false once the limit is over.
+  // Pauses for some 0.1 us; false once the limit is over.
   bool again() {
-    for (int i = 0; i < 16; ++i) pause_core();
+    for (int i = 0; i < 4; ++i) pause_core();
     const auto now = std::chrono::steady_clock::now();
     if (!started_) {
       started_ = true;

@@ -1,5 +1,6 @@
 #include "task.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "spin.h"
@@ -12,6 +13,8 @@ namespace {
 constexpr std::chrono::microseconds kSpin{100};
 
 constexpr std::uint64_t cursor_at(std::uint64_t phase) { return phase << 32; }
+constexpr std::uint64_t phase_of(std::uint64_t cursor) { return cursor >> 32; }
+constexpr std::uint32_t item_of(std::uint64_t cursor) { return static_cast<std::uint32_t>(cursor); }
 
 }  // namespace
 
@@ -19,63 +22,71 @@ Task::Task(std::vector<Phase> phases) {
   for (Phase& phase : phases) {
     if (phase.items > 0) phases_.push_back(std::move(phase));
   }
-  if (phases_.empty()) finished_ = true;
 }
 
 void Task::help() {
-  Spin spin(kSpin);
-  std::uint64_t cursor = cursor_.load(std::memory_order_acquire);
+  const std::uint64_t end = phases_.size();
   for (;;) {
-    const std::uint64_t phase = cursor >> 32;
-    if (phase == phases_.size()) return;
-    const std::uint32_t item = static_cast<std::uint32_t>(cursor);
-    const std::uint32_t items = phases_[phase].items;
-    if (item >= items) {
-      if (phase + 1 == phases_.size()) return;
-      if (!spin.again()) std::this_thread::yield();
-      cursor = cursor_.load(std::memory_order_acquire);
+    std::uint64_t cursor = cursor_.load(std::memory_order_acquire);
+    std::uint64_t phase = phase_of(cursor);
+    if (phase == end) return;
+    if (item_of(cursor) >= phases_[phase].items) {
+      if (phase + 1 == end) return;
+      wait_until([&] { return phase_of(cursor_.load()) > phase; });
       continue;
     }
-    if (!cursor_.compare_exchange_weak(cursor, cursor + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
-      continue;
-    }
-    phases_[phase].run(item);
-    if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == items) {
+    // Meanwhile others may have taken the last item, or even begun the next phase: what counts is what we got.
+    cursor = cursor_.fetch_add(1, std::memory_order_acq_rel);
+    phase = phase_of(cursor);
+    if (phase == end || item_of(cursor) >= phases_[phase].items) continue;
+    // Who skips items of a phase does so before its end, so nobody runs items of a later one: they see the flag.
+    if (!cancelled_.load(std::memory_order_relaxed)) phases_[phase].run(item_of(cursor));
+    if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == phases_[phase].items) {
       done_.store(0, std::memory_order_relaxed);  // seen by all who see the new cursor
-      cursor_.store(cursor_at(phase + 1), std::memory_order_release);
-      if (phase + 1 == phases_.size()) finish();
+      begin_phase(phase + 1);
+      if (phase + 1 == end) {  // no item is left to anybody; late threads look at the counts only
+        for (Phase& p : phases_) p.run = nullptr;
+      }
     }
-    cursor = cursor_.load(std::memory_order_acquire);
-    spin = Spin(kSpin);
   }
 }
+
+void Task::begin_phase(std::uint64_t phase) {
+  cursor_.store(cursor_at(phase));
+  // Sequentially consistent, like the sleeper's steps in the other order: either it sees the cursor, or we see it.
+  if (sleepers_.load() == 0) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  changed_.notify_all();
+}
+
+template <class Ready>
+void Task::wait_until(Ready ready) {
+  Spin spin(kSpin);
+  while (!ready()) {
+    if (spin.again()) continue;
+    std::unique_lock<std::mutex> lock(mutex_);
+    sleepers_.fetch_add(1);
+    changed_.wait(lock, ready);
+    sleepers_.fetch_sub(1);
+  }
+}
+
+void Task::cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
 bool Task::exhausted() const {
   const std::uint64_t cursor = cursor_.load(std::memory_order_acquire);
-  const std::uint64_t phase = cursor >> 32;
-  if (phase >= phases_.size()) return true;
-  return phase + 1 == phases_.size() && static_cast<std::uint32_t>(cursor) >= phases_[phase].items;
-}
-
-void Task::finish() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  finished_.store(true, std::memory_order_release);
-  finished_changed_.notify_all();
+  const std::uint64_t phase = phase_of(cursor);
+  return phase == phases_.size() || (phase + 1 == phases_.size() && item_of(cursor) >= phases_[phase].items);
 }
 
 void Task::wait() {
-  Spin spin(kSpin);
-  while (!finished_.load(std::memory_order_acquire)) {
-    if (spin.again()) continue;
-    std::unique_lock<std::mutex> lock(mutex_);
-    finished_changed_.wait(lock, [this] { return finished_.load(std::memory_order_acquire); });
-  }
+  wait_until([this] { return phase_of(cursor_.load()) == phases_.size(); });
 }
 
-std::uint32_t Task::items() const {
-  std::uint32_t total = 0;
-  for (const Phase& phase : phases_) total += phase.items;
-  return total;
+std::uint32_t Task::width() const {
+  std::uint32_t most = 0;
+  for (const Phase& phase : phases_) most = std::max(most, phase.items);
+  return most;
 }
 
 }  // namespace fiddler
