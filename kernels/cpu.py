@@ -95,9 +95,9 @@ class CpuPool:
     """Persistent threads that run the kernels of one instruction set level.
 
     `threads` counts the thread that calls and waits (it helps), so one fewer is started; by default the
-    usable physical cores, on larger machines all but one (see `kernels.topology.default_threads`). `pin` keeps
-    each started thread on a core of its own (on Linux, unless FIDDLER_PIN=0); the calling thread is never
-    pinned. Results depend on the thread count, never on timing. The calls may come from several threads and
+    usable physical cores, on larger machines all but one (see `kernels.topology.default_threads`). `pin`
+    keeps each started thread on a core of its own (on Linux, unless FIDDLER_PIN=0); the calling thread is
+    never pinned. Results depend on the thread count, never on timing. The calls may come from several threads and
     release the GIL. A pool works only in the process that made it. Use it as a context manager, or close it;
     what is still open at the end of the program is closed then.
     """
@@ -174,17 +174,19 @@ class CpuPool:
         )
         return out
 
-    def read(self, buffer: Tensor) -> int:
+    def read(self, buffer: Tensor, *, four_streams: bool = False, prefetch_words: int = 0) -> int:
         """Read a buffer on all threads and return the exclusive or of its 64-bit words.
 
-        The time this takes is the memory's; decode cannot be faster. `buffer`: contiguous, on the CPU, of a
-        multiple of 8 bytes, aligned to 8.
+        The time this takes is the memory's; decode cannot be faster. Each thread reads one contiguous part:
+        from its start to its end or in four quarters side by side, asking for lines some words ahead or not.
+        Which is fastest depends on the machine: see `kernels.bandwidth`. `buffer`: contiguous, on the CPU, of
+        a multiple of 8 bytes, aligned to 8.
         """
         self.check_usable()
         nbytes = buffer.numel() * buffer.element_size()
         if not buffer.is_contiguous() or not buffer.is_cpu or nbytes % 8 or buffer.data_ptr() % 8:
             raise ValueError("the buffer must be contiguous, on the CPU, and a multiple of 8 bytes")
-        return int(self._native.read(buffer.data_ptr(), nbytes // 8))
+        return int(self._native.read(buffer.data_ptr(), nbytes // 8, four_streams, prefetch_words))
 
     @property
     def native(self) -> Any:

@@ -19,8 +19,8 @@ from kernels.cgroup import read_limits
 def detect(folder: Path | None = None, *, measure_memory: bool = False) -> Hardware:
     """Find out what this machine is; `folder` (default: the data folder) picks the disk to look at.
 
-    Takes some ten milliseconds. `measure_memory` also measures the read bandwidth, in about half a second
-    and with up to 512 MiB of memory. Raises `HardwareError` for an impossible `FIDDLER_MAX_ISA`; a GPU that
+    Takes some ten milliseconds. `measure_memory` also measures the read bandwidth, in about a second (some
+    seconds on a virtual machine that is given memory as it uses it) and with up to 2 GiB of memory. Raises `HardwareError` for an impossible `FIDDLER_MAX_ISA`; a GPU that
     cannot be used is a state, not an error.
     """
     limits = read_limits()
@@ -38,6 +38,6 @@ def detect(folder: Path | None = None, *, measure_memory: bool = False) -> Hardw
 
 
 def with_bandwidth(hardware: Hardware) -> Hardware:
-    """The same machine with its memory's read bandwidth measured (about half a second)."""
+    """The same machine with its memory's read bandwidth measured (about a second)."""
     bandwidth = measure_read_bandwidth(hardware.cpu.default_threads, hardware.memory.available)
     return replace(hardware, memory=replace(hardware.memory, read_bandwidth=bandwidth))

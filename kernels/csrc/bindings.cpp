@@ -95,9 +95,11 @@ class NativePool {
         .wait();
   }
 
-  std::uint64_t read(std::size_t data, std::size_t words) {
+  std::uint64_t read(std::size_t data, std::size_t words, bool four_streams, std::size_t prefetch_words) {
     std::uint64_t checksum;
-    submit(make_read_task(at<const std::uint64_t>(data), words, &checksum)).wait();
+    submit(make_read_task(at<const std::uint64_t>(data), words, pool_->threads(), {four_streams, prefetch_words},
+                          &checksum))
+        .wait();
     return checksum;
   }
 

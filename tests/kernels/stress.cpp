@@ -17,6 +17,8 @@
 #include "linear_task.h"
 #include "pack_rows.h"
 #include "pool.h"
+#include "read_task.h"
+#include "stress_pool.h"
 
 namespace {
 
@@ -94,9 +96,19 @@ bool attention_repeatable(Pool& pool, Isa isa, std::mt19937& random) {
   return results[0] == results[1];
 }
 
+// The plain reading of memory sees every word.
+bool reads_all(Pool& pool, std::mt19937& random) {
+  std::vector<std::uint64_t> words(random() % 100000);
+  std::uint64_t expected = 0, seen = 0;
+  for (std::uint64_t& word : words) expected ^= word = random();
+  const ReadStyle style{random() % 2 == 0, random() % 2 * 512};
+  run(pool, make_read_task(words.data(), words.size(), pool.threads(), style, &seen));
+  return seen == expected;
+}
+
 int use(Pool& pool, unsigned seed) {
   std::mt19937 random(seed);
-  int failures = 0;
+  int failures = expect(reads_all(pool, random), "reading sees every word");
   for (int round = 0; round < 2; ++round) {
     const Expert expert({40 + seed * 13, 70 + seed * 31}, random);
     for (Isa isa : available_isas()) {
@@ -119,11 +131,19 @@ int use(Pool& pool, unsigned seed) {
 
 int main() {
   int failures[4] = {};
-  for (int threads : {1, 2, 4}) {
-    Pool pool(threads);
-    std::vector<std::thread> users;
-    for (unsigned u = 0; u < 4; ++u) users.emplace_back([&, u] { failures[u] += use(pool, u); });
-    for (std::thread& user : users) user.join();
+  // Pinned as usual, and to CPUs that do not exist, which must not matter.
+  for (const std::vector<int>& cpus : {std::vector<int>{}, {0, 1, 0, 1}, {4000, 5000, -7}}) {
+    for (int threads : {1, 2, 4}) {
+      Pool pool(threads, cpus);
+      std::vector<std::thread> users;
+      for (unsigned u = 0; u < 4; ++u) {
+        users.emplace_back([&, u] {
+          failures[u] += use_pool(pool, u);
+          if (cpus.empty()) failures[u] += use(pool, u);  // the kernels do not know where they run
+        });
+      }
+      for (std::thread& user : users) user.join();
+    }
   }
   const int total = failures[0] + failures[1] + failures[2] + failures[3];
   std::printf(total ? "%d failures\n" : "ok\n", total);

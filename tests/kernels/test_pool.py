@@ -198,13 +198,14 @@ def test_idle_workers_sleep() -> None:
 
 
 FORK = """
-import os, sys, torch
+import os, time, torch
 from kernels.cpu import CpuPool, PackedLinear
 from kernels.errors import PoolError
 weight = PackedLinear.from_weight(torch.ones(4096, 64).bfloat16())
 x = torch.ones(1, 64)
 pool = CpuPool(3)
 pool.linear(x, weight)
+time.sleep(0.02)  # the workers sleep
 child = os.fork()
 if child == 0:
     try:
@@ -214,6 +215,7 @@ if child == 0:
     else:
         ok = False
     pool.close()  # must neither hang nor fail
+    del pool
     with CpuPool(2) as own:
         ok = ok and bool((own.linear(x, weight) == 64).all())
     os._exit(0 if ok else 1)
@@ -282,13 +284,17 @@ def test_refuses_tensors_it_cannot_read(work: Callable, wrong: str) -> None:
         pool.run_experts(x, jobs, SHAPE, out)
 
 
-@pytest.mark.parametrize("words", [0, 1, 7, 8, 1000, 2**17, 3 * 2**17 + 5])
-def test_reading_sees_every_word(words: int) -> None:
+@pytest.mark.parametrize("words", [0, 1, 7, 8, 33, 1000, 2**17, 3 * 2**17 + 5])
+@pytest.mark.parametrize(
+    ("four_streams", "prefetch_words"), [(False, 0), (False, 512), (True, 0), (True, 64)]
+)
+def test_reading_sees_every_word(words: int, four_streams: bool, prefetch_words: int) -> None:
     data = torch.randint(-(2**63), 2**63 - 1, (words,), generator=torch.Generator().manual_seed(words))
     expected = 0
     for word in data.tolist():
         expected ^= word % 2**64
     with CpuPool(3) as pool:
+        assert pool.read(data, four_streams=four_streams, prefetch_words=prefetch_words) == expected
         assert pool.read(data) == expected
         with pytest.raises(ValueError, match="multiple of 8"):
             pool.read(torch.zeros(7, dtype=torch.uint8))
