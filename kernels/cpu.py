@@ -97,9 +97,9 @@ class CpuPool:
     `threads` counts the thread that calls and waits (it helps), so one fewer is started; by default the
     usable physical cores, on larger machines all but one (see `kernels.topology.default_threads`). `pin`
     keeps each started thread on a core of its own (on Linux, unless FIDDLER_PIN=0); the calling thread is
-    never pinned. Results depend on the thread count, never on timing. The calls may come from several threads and
-    release the GIL. A pool works only in the process that made it. Use it as a context manager, or close it;
-    what is still open at the end of the program is closed then.
+    never pinned. Results depend on the thread count, never on timing. The calls may come from several threads
+    and release the GIL. A pool works only in the process that made it. Use it as a context manager, or close
+    it; what is still open at the end of the program is closed then.
     """
 
     def __init__(self, threads: int | None = None, isa: Isa | None = None, pin: bool = True) -> None:

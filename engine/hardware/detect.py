@@ -20,8 +20,8 @@ def detect(folder: Path | None = None, *, measure_memory: bool = False) -> Hardw
     """Find out what this machine is; `folder` (default: the data folder) picks the disk to look at.
 
     Takes some ten milliseconds. `measure_memory` also measures the read bandwidth, in about a second (some
-    seconds on a virtual machine that is given memory as it uses it) and with up to 2 GiB of memory. Raises `HardwareError` for an impossible `FIDDLER_MAX_ISA`; a GPU that
-    cannot be used is a state, not an error.
+    seconds on a virtual machine that is given memory as it uses it) and with up to 2 GiB of memory. Raises
+    `HardwareError` for an impossible `FIDDLER_MAX_ISA`; a GPU that cannot be used is a state, not an error.
     """
     limits = read_limits()
     gpu = detect_gpus(find_torch_build())
