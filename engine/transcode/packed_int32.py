@@ -87,7 +87,9 @@ def transcode_gptq8(packed: PackedMatrix, *, stored_minus_one: bool) -> Transcod
 def _int4(values: Bytes, zeros: Bytes, packed: PackedMatrix) -> Transcoded:
     """`values` [out, in], `zeros` [out, groups]."""
     scales: Doubles = packed.scales.T.astype(np.float64)
-    return transcode_int4(values, scales, scales * zeros, packed.group)
+    with np.errstate(invalid="ignore"):  # infinity times zero; the check for such scales comes next
+        minimums = scales * zeros
+    return transcode_int4(values, scales, minimums, packed.group)
 
 
 def _unpack_awq(packed: Ints) -> Bytes:

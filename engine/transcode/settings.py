@@ -42,15 +42,14 @@ def read_settings(folder: Path) -> Settings:
     if method not in ("awq", "gptq"):
         raise _refused(f"it was quantised by “{method}”; AWQ and GPTQ can be taken over")
     bits = _first(table, "bits", "w_bit")
-    if bits not in ((4,) if method == "awq" else (4, 8)):
+    if type(bits) is not int or bits not in ((4,) if method == "awq" else (4, 8)):
         raise _refused(f"its weights have {bits!r} bits")
     group = _first(table, "group_size", "q_group_size")
-    if type(group) is not int or group < -1:
+    if type(group) is not int or group < -1 or group == 0:
         raise _refused(f"its group size is {group!r}")
     packing = str(table.get("version", "gemm") if method == "awq" else _gptq_packing(table)).lower()
     if packing not in ({"gemm"} if method == "awq" else {"gptq", "gptq_v2"}):
         raise _refused(f"its values are packed for one kernel (“{packing}”)")
-    assert isinstance(bits, int)
     return Settings(
         method=str(method),
         bits=bits,

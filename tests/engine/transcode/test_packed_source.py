@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from engine.errors import CheckpointError
 from engine.transcode.errors import RefusedError
@@ -174,7 +177,11 @@ def test_act_order_without_the_order_is_refused(tmp_path: Path) -> None:
         ({**AWQ, "version": "gemv"}, "“gemv”"),
         ({**GPTQ, "checkpoint_format": "marlin"}, "“marlin”"),
         ({**GPTQ, "is_marlin_format": True}, "“marlin”"),
+        ({**GPTQ, "bits": 4.0}, r"have 4\.0 bits"),
+        ({**GPTQ, "bits": None}, "have None bits"),
         ({**GPTQ, "group_size": "all"}, "group size is 'all'"),
+        ({**GPTQ, "group_size": 0}, "group size is 0"),
+        ({}, "quantised by “None”"),
         (None, "not quantised"),
     ],
 )
@@ -244,3 +251,41 @@ def test_scales_in_bfloat16_are_read(tmp_path: Path) -> None:
     text = json.dumps(header).encode()
     file.write_bytes(len(text).to_bytes(8, "little") + text + data[start:])
     check(path, chosen)
+
+
+@pytest.fixture(scope="module", params=["awq", "gptq", "gptq8"])
+def sound_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One small expert, to be damaged."""
+    bits = 8 if request.param == "gptq8" else 4
+    pack: Pack = awq_tensors if request.param == "awq" else lambda *n: gptq_tensors(*n, bits=bits)
+    chosen = {
+        f"model.layers.0.block_sparse_moe.experts.0.{place}": random_numbers(
+            1, 32, 32, 32, bits=bits, zero=8 if bits == 4 else 128
+        )
+        for place in MATRICES
+    }
+    configuration = {**(AWQ if request.param == "awq" else GPTQ), "bits": bits, "group_size": 32}
+    return folder(tmp_path_factory.mktemp(request.param), configuration, pack, chosen)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@given(st.data())
+def test_damage_is_a_checkpoint_error_or_harmless(
+    sound_folder: Path, tmp_path: Path, data: st.DataObject
+) -> None:
+    """Changed bytes anywhere, or a lost end: no other exception, and no warning."""
+    damaged = tmp_path / "damaged"
+    damaged.mkdir(exist_ok=True)
+    for name in ("config.json", "model.safetensors"):
+        (damaged / name).write_bytes((sound_folder / name).read_bytes())
+    file = damaged / data.draw(st.sampled_from(["config.json", *4 * ["model.safetensors"]]))
+    content = bytearray(file.read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        patch = data.draw(st.binary(min_size=1, max_size=9))
+        content[at : at + len(patch)] = patch[: len(content) - at]
+    file.write_bytes(content[: data.draw(st.integers(len(content) * 3 // 4, len(content)))])
+    with suppress(CheckpointError):
+        inspect_experts(damaged)
+    with suppress(CheckpointError):
+        list(transcode_experts(damaged))
