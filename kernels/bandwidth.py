@@ -7,7 +7,7 @@ import itertools
 import mmap
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import psutil
@@ -18,13 +18,21 @@ from kernels.cgroup import read_limits
 from kernels.isa import Isa
 from kernels.threads import pinning_allowed, usable_cpus
 
+
+class ReadStyle(NamedTuple):
+    """How each thread walks through its part of the memory: the options of `CpuPool.read`."""
+
+    four_streams: bool
+    prefetch_words: int
+
+
 # Servers have up to 300 MB of last-level cache and more: a buffer of many times that is not served by it.
 _BUFFER_BYTES = 4 << 30
 # At 100 GB/s a turn takes 2.7 ms, of which handing it to the threads is less than a hundredth.
 _TURN_BYTES = 256 << 20
 # Four streams side by side and asking ahead (4 KB, 1 KB) help where a core's own prefetching is weak and hurt
-# where it is not: (four streams, words ahead).
-_STYLES = ((False, 0), (False, 512), (True, 0), (True, 128))
+# where it is not: a measurement tries all, and the best turn counts.
+READ_STYLES = (ReadStyle(False, 0), ReadStyle(False, 512), ReadStyle(True, 0), ReadStyle(True, 128))
 
 
 class ReadingPool(Protocol):
@@ -54,10 +62,10 @@ def measure_read_gbs(pool: ReadingPool, seconds: float = 1.0, max_bytes: int | N
     start = buffer.ctypes.data
     best, end = 0.0, time.perf_counter() + seconds
     for count, index in enumerate(itertools.cycle(range(turns))):
-        if count >= len(_STYLES) and time.perf_counter() >= end:
+        if count >= len(READ_STYLES) and time.perf_counter() >= end:
             break
         begin = time.perf_counter()
-        pool.native.read(start + index * turn, turn // 8, *_STYLES[count % len(_STYLES)])
+        pool.native.read(start + index * turn, turn // 8, *READ_STYLES[count % len(READ_STYLES)])
         best = max(best, turn / (time.perf_counter() - begin) / 1e9)
     return best
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from engine.bench.timing import time_calls
 from engine.progress import CancelToken
 from engine.units import MIB
+from kernels.bandwidth import READ_STYLES
 from kernels.cpu import CpuPool
 
 # A turn takes about as long as a few experts of 4 bits, so its best is as likely to be undisturbed as theirs.
@@ -18,8 +19,15 @@ _TURN = 256 * MIB
 def read_gbs(pool: CpuPool, memory: Tensor, seconds: float, cancel: CancelToken) -> float:
     """GB/s of the fastest turn through `memory`, uint8 on the CPU: the very pages that experts lie in.
 
+    Turns are read in several ways, because it depends on the machine which is the fastest.
     Raises Cancelled between two turns.
     """
     size = min(_TURN, memory.numel()) // 8 * 8
     turns = itertools.cycle(memory[: memory.numel() // size * size].view(-1, size))
-    return size / time_calls(lambda: pool.read(next(turns)), seconds, cancel).best / 1e9
+    styles = itertools.cycle(READ_STYLES)
+
+    def turn() -> None:
+        style = next(styles)
+        pool.read(next(turns), four_streams=style.four_streams, prefetch_words=style.prefetch_words)
+
+    return size / time_calls(turn, seconds, cancel).best / 1e9
