@@ -68,7 +68,7 @@ class KernelRun:
 
     def measure(self) -> None:
         """Fill the report. Raises ShortageError, HardwareError, and Cancelled between two calls."""
-        with torch_threads(self._cores):  # before the first pool: what torch starts must not be pinned
+        with torch_threads(self._cores):
             self._measure()
 
     def _measure(self) -> None:

@@ -13,8 +13,11 @@ _HEADER = (
 def table(report: KernelReport) -> tuple[str, ...]:
     """Lines: the machine, how fast it reads, what was done, and a row for each figure."""
     machine = report.machine
+    threads = machine["threads"]
+    cores = machine.get("reading_threads", threads)
+    others = "" if cores == threads else f" ({cores} for reading and for torch)"
     lines = [
-        f"{machine['cpu']}, {machine['threads']} threads, torch {machine['torch']}",
+        f"{machine['cpu']}, {threads} threads{others}, torch {machine['torch']}",
         _reading(report),
         f"Experts of {report.hidden} × {report.intermediate}, {report.experts} in a call; ms/expert, GB/s "
         "and TFLOP/s are those of the best call, as for reading.",

@@ -112,6 +112,13 @@ def test_the_table_has_a_row_for_each_figure_and_each_left_out() -> None:
     assert not any("Interrupted" in line for line in lines)
 
 
+def test_reading_with_more_threads_than_the_kernels_is_told() -> None:
+    report = round_report()
+    assert table(report)[0] == "A processor, 4 threads, torch 2.0"
+    report.machine["reading_threads"] = 5
+    assert table(report)[0] == "A processor, 4 threads (5 for reading and for torch), torch 2.0"
+
+
 def test_an_interrupted_run_says_so() -> None:
     report = KernelReport({"cpu": "A processor", "threads": 1, "torch": "2"}, 32, 32, 2, reads=[10.0])
     assert table(report)[-1].startswith("Interrupted")
