@@ -95,7 +95,9 @@ class KernelRun:
             }
             for isa in request.isas:
                 self._measure_isa(shape, isa, blocks)
-            self._read(memory[: rotation.total])
+                self._read(
+                    memory[: rotation.total]
+                )  # often: other programs disturb it as they do the figures
         self.report.complete = True
 
     def _rotation(self, shape: ExpertShape, available: int) -> Rotation:
