@@ -31,7 +31,7 @@ def quantise(
 
     Raises:
         NonFiniteWeightError: a weight is NaN or infinite; the first one, in `name`.
-        WeightRangeError: a weight is too large for float16 scales: from about 8e6 on in INT8, 2e8 in INT4.
+        WeightRangeError: a weight is too large for float16 scales: from about 8e6 on in INT8, 1.6e7 in INT4.
         ValueError: the tensor or the format is another one.
     """
     if (

@@ -160,8 +160,8 @@ class Int4Solver {
         greatest_scale = greatest(greatest_scale, scale[l]);
         greatest_low = greatest(greatest_low, magnitude(low[l]));
       }
-      result[b].scale = block_factor(greatest_scale, batch.unit[b]);
-      result[b].minimum = block_factor(greatest_low, batch.unit[b]) * (negative ? 1.0f : -1.0f);
+      result[b].scale = block_factor(greatest_scale * batch.unit[b], reach > 0);
+      result[b].minimum = block_factor(greatest_low * batch.unit[b], reach > 0) * (negative ? 1.0f : -1.0f);
       for (int l = first; l < first + kBlockGroups; ++l) {
         d[l] = result[b].scale / batch.unit[b];
         e[l] = result[b].minimum / batch.unit[b];
@@ -228,11 +228,11 @@ class Int4Solver {
     return negative ? least(low, 0.0f) : greatest(low, 0.0f);
   }
 
-  // The float16, in weights, of which 255 make at least `most` units: small float16 have coarse steps.
-  static float block_factor(float most, float unit) {
-    const float exact = most * unit / 255.0f;
+  // The float16 of which 255 make `most`; if asked for, at least that much: denormal float16 have coarse steps.
+  static float block_factor(float most, bool at_least) {
+    const float exact = most / 255.0f;
     const float nearest = round_to_half(exact);
-    if (nearest * 255.5f >= most * unit) return nearest;
+    if (!at_least || nearest * 255.5f >= most) return nearest;
     return round_to_half(exact + greatest(kHalfStep, nearest * 0x1p-10f));
   }
 

@@ -24,6 +24,14 @@ class Int8Solver {
       start[l] = (batch.high[l] > -batch.low[l] ? batch.high[l] : batch.low[l]) / -128.0f;
     }
     refine(batch, start, 1);
+    // Denormal float16 have coarse steps: the next smaller one may cut weights off, the next greater one does not.
+    bool coarse = false;
+    for (int l = 0; l < kLanes; ++l) {
+      start[l] = greatest(-batch.low[l], batch.high[l]) / 127.0f;
+      coarse = coarse || (start[l] > 0.0f && start[l] * unit_[l] < kHalfNormal);
+      start[l] += kHalfStep / 2 / unit_[l];
+    }
+    if (coarse) refine(batch, start, 0);
     write_codes(batch);
   }
 
