@@ -26,8 +26,11 @@ CUDA_HOST_BYTES = 900 * MIB
 CUDA_DEVICE_BYTES = 400 * MIB
 # Places in VRAM through which the others are copied.
 STREAM_SLOTS = 2
-# Threads that read experts while loading, each with one expert's plain matrices beside the packed block.
-LOADING_THREADS = 4
+# Threads that read experts while loading, at most (quantising keeps any number of cores busy), and bytes that
+# each reads before it packs them: they stay in a core's cache.
+LOADING_THREADS, LOADING_SCRATCH = 16, 1 * MIB
+# What dequantising an expert on the GPU takes beside its bf16 matrices.
+_DEQUANTISING = 100 * MIB
 # Left free on the GPU for the desktop's ups and downs and for fragmentation.
 _RESERVE_SHARE, _RESERVE_FLOOR = 0.025, 128 * MIB
 # Left to other programs in RAM beyond what they use now.
@@ -118,7 +121,9 @@ def vram_budget(
 def _streaming_bytes(info: ModelInfo, weight_format: WeightFormat, wider: int) -> int:
     """The slots; a packed copy as it lands; what widening an expert takes, as it is unpacked or runs."""
     packed = packed_expert_bytes(info.config, weight_format)
-    unpacking = 0 if weight_format is WeightFormat.BF16 else info.expert_bytes
+    unpacking = 0
+    if weight_format is not WeightFormat.BF16:
+        unpacking = info.expert_bytes + min(_DEQUANTISING, 2 * info.expert_bytes)
     return (STREAM_SLOTS + 2 * (wider - 1)) * info.expert_bytes + packed + unpacking
 
 
@@ -153,7 +158,8 @@ def ram_need(
     total = sum(item.nbytes for item in items)
     if total > memory.total:
         advice = [f"This computer has {memory.total / GIB:.0f} GiB; the model needs {total / GIB:.0f} GiB."]
-    for lighter in list(WeightFormat)[weight_format.number + 1 :]:
+    short = total > memory.available
+    for lighter in list(WeightFormat)[weight_format.number + 1 :] if short else ():
         needed = sum(item.nbytes for item in items_in(lighter))
         if needed <= memory.available:
             text = (
@@ -180,7 +186,7 @@ def _ram_items(
         items.append(Item("Everything but the experts", info.other_bytes))
         items.append(Item(f"KV cache for {context} tokens", kv_bytes(info, context, cuda=False)))
         items.append(Item("Workspace", workspace_bytes(config, context)))
-    items.append(Item("Buffers for reading the files", LOADING_THREADS * info.expert_bytes))
+    items.append(Item("Buffers for reading the files", LOADING_THREADS * LOADING_SCRATCH))
     items.append(Item("The program itself", PROCESS_BYTES + (CUDA_HOST_BYTES if cuda else 0)))
     if reserve:
         items.append(Item("Left to other programs", reserve))

@@ -9,16 +9,16 @@ from itertools import islice
 
 import torch
 
+from engine.budget import LOADING_SCRATCH
 from engine.checkpoint.reader import Checkpoint
 from engine.checkpoint.tensors import not_finite, writable_bytes
+from engine.errors import CheckpointError
 from engine.models import tensors
+from engine.precision import precision_name
 from engine.progress import CancelToken, Progress, ProgressCallback
-from kernels.errors import NonFiniteWeightError
+from kernels.errors import NonFiniteWeightError, WeightRangeError
 from kernels.rows import MATRICES, matrix_size, pack_expert_rows
 from kernels.shape import PANEL_ROWS, ExpertShape
-
-# Bytes that a thread reads before it packs them.
-SCRATCH = 1 << 20
 
 
 class ExpertReader:
@@ -43,6 +43,13 @@ class ExpertReader:
                     pack_expert_rows(matrix, first, rows, block, self._shape)
                 except NonFiniteWeightError as error:
                     raise not_finite(info, (error.row, error.col)) from error
+                except WeightRangeError as error:
+                    raise CheckpointError(
+                        f"The model cannot be held in {precision_name(self._shape.format)}.",
+                        why=f"{info.name} in {info.file.name} has a weight at position "
+                        f"[{error.row}, {error.col}] that is too large for it.",
+                        action="Choose the precision bf16.",
+                    ) from error
 
     def _buffer(self, count: int) -> torch.Tensor:
         """This thread's scratch, bf16 [count]; it stays in the core's cache between reading and packing."""
@@ -54,7 +61,7 @@ class ExpertReader:
 
 def rows_at_once(width: int) -> int:
     """Rows of a bf16 matrix that are read before they are packed: about a scratch full, whole panels."""
-    return max(1, SCRATCH // (2 * width * PANEL_ROWS)) * PANEL_ROWS
+    return max(1, LOADING_SCRATCH // (2 * width * PANEL_ROWS)) * PANEL_ROWS
 
 
 def fill(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,7 +101,7 @@ def load_model(
             bank = ExpertBank(config, options.expert_format)
             bank.fill(
                 checkpoint,
-                threads=min(LOADING_THREADS, os.cpu_count() or 1),
+                threads=max(2, min(LOADING_THREADS, pool.threads)),  # two: one reads while the other packs
                 progress=progress,
                 cancel=cancel,
             )

@@ -10,7 +10,9 @@ import pytest
 
 from engine.errors import EngineError
 from engine.options import LoadOptions
+from engine.precision import PRECISIONS, precision_name, precision_text
 from engine.status import EngineStatus
+from kernels.formats import WeightFormat
 
 
 @pytest.mark.parametrize(
@@ -22,6 +24,7 @@ from engine.status import EngineStatus
         ("ram_reserve", -5),
         ("context_length", 0),
         ("threads", 0),
+        ("precision", "int3"),
     ],
 )
 def test_a_bad_value_is_named_with_what_to_choose(name: str, value: Any) -> None:
@@ -61,3 +64,15 @@ def test_status_counts_the_resident_experts() -> None:
         context_length=64,
     )
     assert status.resident_experts == 2
+
+
+@pytest.mark.parametrize("precision", ["bf16", "int8", "int4"])
+def test_every_precision_is_a_format_of_the_kernels_with_its_words(precision: str) -> None:
+    weight_format = LoadOptions(precision=precision).expert_format
+    assert weight_format == precision
+    assert precision_name(weight_format) in precision_text(weight_format)
+
+
+def test_nothing_is_quantised_unless_asked_for() -> None:
+    assert LoadOptions().expert_format is WeightFormat.BF16
+    assert tuple(WeightFormat) == PRECISIONS

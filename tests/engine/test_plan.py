@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 
@@ -9,15 +10,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import known_models
-from engine.budget import PREFILL_CHUNK, STREAM_SLOTS, download_requirements, ram_need, vram_budget
+from engine.budget import (
+    PREFILL_CHUNK,
+    STREAM_SLOTS,
+    arena_bytes,
+    download_requirements,
+    ram_need,
+    vram_budget,
+)
 from engine.errors import HardwareError, ShortageError
 from engine.hardware import CpuInfo, DiskInfo, GpuInfo, GpuState, Hardware, MemoryInfo
 from engine.latency import Curve, LatencyModel
+from engine.models.config import MixtralConfig
 from engine.options import LoadOptions
 from engine.plan import Plan, make_plan
+from engine.precision import PRECISIONS
 from engine.profile import Profile
 from engine.requirements import Resource
 from engine.units import GIB, MIB
+from kernels.formats import WeightFormat
 
 MIXTRAL, STARTER = known_models.mixtral_8x7b(), known_models.starter()
 CPU = CpuInfo("Ryzen 9", "avx2", ("portable", "avx2"), ("avx2",), 16, 8, 8, 8)
@@ -220,3 +231,57 @@ def test_the_budget_agrees_with_what_the_engine_does() -> None:
 
     assert runtime.CPU_PREFILL_CHUNK <= PREFILL_CHUNK
     assert STREAM_SLOTS == slots.STREAM_SLOTS
+
+
+# Bytes of Mixtral's experts: 256 × 3 × 4096 × 14336 weights of 16, 8.5 and 4.625 bits.
+@pytest.mark.parametrize(("precision", "gigabytes"), [("bf16", 90.2), ("int8", 47.9), ("int4", 26.1)])
+def test_memory_is_counted_by_the_precision_and_graphics_memory_is_not(
+    precision: str, gigabytes: float
+) -> None:
+    plan = make_plan(machine(24), MIXTRAL, LoadOptions(precision=precision))
+    ram, vram = plan.requirements.needs
+    label, nbytes = ram.items[0]
+    assert nbytes / 1e9 == pytest.approx(gigabytes, abs=0.05)
+    assert ("bits" in label) == (precision != "bf16")
+    assert vram.items[-1] == (f"{plan.expert_slots} experts", plan.expert_slots * MIXTRAL.expert_bytes)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("config", [MIXTRAL.config, STARTER.config, replace(STARTER.config, hidden_size=580)])
+def test_what_is_planned_is_what_the_bank_takes(precision: str, config: MixtralConfig) -> None:
+    from engine.experts.bank import ExpertBank
+
+    one_layer = replace(config, num_layers=1)
+    bank = ExpertBank(one_layer, WeightFormat(precision))
+    assert bank.arena.numel() == arena_bytes(one_layer, WeightFormat(precision))
+
+
+def test_fewer_bits_are_faster_and_the_plan_says_what_they_cost() -> None:
+    plans = [make_plan(machine(None), MIXTRAL, LoadOptions(precision=each)) for each in PRECISIONS]
+    for plan, lighter in itertools.pairwise(plans):
+        assert plan.decode_range[0] < lighter.decode_range[0]
+        assert plan.decode_range[1] < lighter.decode_range[1]
+    assert [plan.to_dict()["precision"] for plan in plans] == list(PRECISIONS)
+    assert len({plan.precision_text() for plan in plans}) == len(PRECISIONS)
+    assert all(plan.precision_text() in plan.lines() for plan in plans)
+    with_gpu = make_plan(machine(24), MIXTRAL, LoadOptions(precision="int4"))
+    assert "as much room as in bf16" in with_gpu.precision_text()
+
+
+@pytest.mark.parametrize(
+    ("ram", "best", "named"),
+    [(128, "bf16", ""), (64, "int8", "8 bits"), (48, "int4", "4 bits"), (24, "", "")],
+)
+def test_where_bf16_does_not_fit_the_best_precision_that_does_is_named(
+    ram: int, best: str, named: str
+) -> None:
+    plan = make_plan(machine(None, ram=ram), MIXTRAL, LoadOptions())
+    assert plan.best_precision == best
+    need = plan.requirements.need(Resource.RAM)
+    assert need is not None
+    assert need.fits == (best == "bf16")
+    offers = [line for line in need.advice if line.startswith("With experts in")]
+    assert [named] == [line.split(" in ")[1].split(" it ")[0] for line in offers] if named else not offers
+    if best:
+        lighter = make_plan(machine(None, ram=ram), MIXTRAL, LoadOptions(precision=best))
+        assert lighter.requirements.fits

@@ -149,3 +149,35 @@ def test_the_default_folder_is_the_users(
     assert path.parent == tmp_path / "data" / "profiles"
     assert json.loads(path.read_text())["model_name"] == info.name
     assert find_profile(MACHINE, info).state is ProfileState.VALID
+
+
+def test_a_calibration_is_for_one_precision_and_both_are_kept(info: ModelInfo, folder: Path) -> None:
+    full = save_profile(measured(MACHINE, info), folder)
+    found = find_profile(MACHINE, info, precision="int4", folder=folder)
+    assert (found.state, found.profile) == (ProfileState.PRECISION_CHANGED, None)
+    assert "in bf16" in found.message
+    assert "in 4 bits" in found.message
+    light = save_profile(replace(measured(MACHINE, info), precision="int4", measured_decode=0.03), folder)
+    assert full != light
+    assert sorted(path.name for path in folder.iterdir()) == sorted([full.name, light.name])
+    for precision, seconds in (("bf16", 0.1), ("int4", 0.03)):
+        found = find_profile(MACHINE, info, precision=precision, folder=folder)
+        assert found.profile is not None
+        assert (found.profile.precision, found.profile.measured_decode) == (precision, seconds)
+    assert find_profile(OTHER, info, precision="int4", folder=folder).state is ProfileState.HARDWARE_CHANGED
+
+
+def test_a_calibration_from_before_there_was_a_choice_is_one_in_bf16(info: ModelInfo, folder: Path) -> None:
+    path = save_profile(measured(MACHINE, info), folder)
+    data = json.loads(path.read_text())
+    del data["precision"]
+    path.write_text(json.dumps(data))
+    found = find_profile(MACHINE, info, folder=folder)
+    assert found.profile is not None
+    assert found.profile.precision == "bf16"
+
+
+def test_a_precision_that_does_not_exist_is_unreadable(info: ModelInfo, folder: Path) -> None:
+    path = save_profile(measured(MACHINE, info), folder)
+    path.write_text(path.read_text().replace('"bf16"', '"int3"'))
+    assert find_profile(MACHINE, info, folder=folder).state is ProfileState.UNREADABLE
