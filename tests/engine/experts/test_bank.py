@@ -10,10 +10,12 @@ from safetensors.torch import load_file, save_file
 
 from engine.checkpoint.reader import Checkpoint
 from engine.errors import Cancelled, CheckpointError
+from engine.experts import fill
 from engine.experts.bank import ExpertBank, all_experts
 from engine.models.tensors import expert as expert_name
 from engine.progress import CancelToken
 from kernels.cpu import unpack_expert
+from kernels.formats import WeightFormat
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +71,50 @@ def test_a_fault_in_one_expert_ends_the_filling(model, tmp_path):
     save_file(weights, file)
     with Checkpoint(path) as checkpoint, pytest.raises(CheckpointError, match=name):
         ExpertBank(model.config).fill(checkpoint)
+
+
+@pytest.mark.parametrize("weight_format", WeightFormat)
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize(("matrix", "position"), [("w1", (0, 0)), ("w3", (39, 47)), ("w2", (33, 7))])
+def test_a_weight_that_is_not_finite_is_named_with_its_tensor(
+    model, tmp_path, weight_format, bad, matrix, position
+):
+    path, name = shutil.copytree(model.path, tmp_path / "m"), expert_name(1, 2, matrix)
+    file = path / json.loads((path / "model.safetensors.index.json").read_text())["weight_map"][name]
+    weights = load_file(file)
+    weights[name][position] = bad
+    save_file(weights, file)
+    with Checkpoint(path) as checkpoint, pytest.raises(CheckpointError) as caught:
+        ExpertBank(model.config, weight_format).fill(checkpoint)
+    assert name in caught.value.why
+    assert str(list(position)) in caught.value.why
+    assert caught.value.action
+
+
+def test_a_weight_too_large_for_few_bits_is_refused_there_and_only_there(model, tmp_path):
+    path, name = shutil.copytree(model.path, tmp_path / "m"), expert_name(0, 1, "w2")
+    file = path / json.loads((path / "model.safetensors.index.json").read_text())["weight_map"][name]
+    weights = load_file(file)
+    weights[name][5, 6] = 1e30
+    save_file(weights, file)
+    with Checkpoint(path) as checkpoint:
+        ExpertBank(model.config).fill(checkpoint)
+        with pytest.raises(CheckpointError, match="8 bits") as caught:
+            ExpertBank(model.config, WeightFormat.INT8).fill(checkpoint)
+    assert name in caught.value.why
+    assert "[5, 6]" in caught.value.why
+    assert "bf16" in caught.value.action
+
+
+def test_large_matrices_are_read_in_several_parts(make_model, monkeypatch):
+    """With little scratch, 16-row tiles still come whole."""
+    monkeypatch.setattr(fill, "LOADING_SCRATCH", 1)
+    model = make_model(hidden_size=80, num_attention_heads=4, intermediate_size=136)
+    assert fill.rows_at_once(80) == 32
+    bank = ExpertBank(model.config)
+    with Checkpoint(model.path) as checkpoint:
+        bank.fill(checkpoint)
+    for layer, expert in all_experts(model.config):
+        w1, w3, w2 = unpack_expert(bank.block(layer, expert), bank.shape)
+        for name, matrix in (("w1", w1), ("w2", w2), ("w3", w3)):
+            assert torch.equal(matrix, model.weights[expert_name(layer, expert, name)])

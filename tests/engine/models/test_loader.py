@@ -1,5 +1,6 @@
 """Loading: progress, cancelling, threads that end, and the choice of device."""
 
+import json
 import shutil
 import threading
 import weakref
@@ -7,6 +8,7 @@ import weakref
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from engine.errors import Cancelled, CheckpointError, HardwareError
 from engine.models.loader import compute_device, load_model
@@ -81,3 +83,29 @@ def test_memory_is_freed_after_closing(model):
     loaded.close()
     del loaded
     assert arena() is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model.embed_tokens.weight",
+        "model.layers.1.input_layernorm.weight",
+        "model.layers.0.self_attn.k_proj.weight",
+        "model.layers.1.block_sparse_moe.gate.weight",
+        "model.norm.weight",
+        "lm_head.weight",
+    ],
+)
+@pytest.mark.parametrize("bad", [float("nan"), float("-inf")])
+def test_a_weight_beside_the_experts_that_is_not_finite_is_named(model, tmp_path, name, bad):
+    path = shutil.copytree(model.path, tmp_path / "m")
+    file = path / json.loads((path / "model.safetensors.index.json").read_text())["weight_map"][name]
+    weights = load_file(file)
+    position = tuple(size - 1 for size in weights[name].shape)
+    weights[name][position] = bad
+    save_file(weights, file)
+    with pytest.raises(CheckpointError) as caught:
+        load_model(path, CPU)
+    assert name in caught.value.why
+    assert str(list(position)) in caught.value.why
+    assert caught.value.action
