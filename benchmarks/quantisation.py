@@ -3,8 +3,8 @@
     python benchmarks/quantisation.py [--json] [--hidden 1024] [--intermediate 1792]
 
 Random weights of three kinds: normal; heavy-tailed (Student's t, 5 degrees of freedom); and heavy-tailed with
-rows of different sizes, as trained models have. Min-max is the usual way to choose a group's scale and minimum,
-in the same formats. The quantiser's speed is that of one thread.
+rows of different sizes, as trained models have. Min-max is the usual way to choose a group's scale and
+minimum, in the same formats. The quantiser's speed is that of one thread.
 """
 
 from __future__ import annotations

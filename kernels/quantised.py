@@ -108,17 +108,18 @@ QuantisedMatrix = Int8Matrix | Int4Matrix
 
 def dequantise_int8(values: Tensor, scales: Tensor) -> Tensor:
     """Return the float32 weights of an Int8Matrix's tensors."""
-    return values.float() * _per_weight(scales.float(), GROUP, values.shape[1])
+    return _by_groups(values).mul(scales.float()[:, :, None]).flatten(1)[:, : values.shape[1]]
 
 
 def dequantise_int4(
     values: Tensor, scales: Tensor, minimums: Tensor, block_scales: Tensor, block_minimums: Tensor
 ) -> Tensor:
     """Return the float32 weights of an Int4Matrix's tensors."""
-    groups, cols = scales.shape[1], values.shape[1]
-    steps = _per_weight(block_scales.float(), BLOCK_GROUPS, groups) * scales.float()
-    offsets = _per_weight(block_minimums.float(), BLOCK_GROUPS, groups) * minimums.float()
-    return values.float() * _per_weight(steps, GROUP, cols) - _per_weight(offsets, GROUP, cols)
+    block = torch.arange(scales.shape[1], device=scales.device) // BLOCK_GROUPS
+    steps = block_scales.float()[:, block] * scales
+    offsets = block_minimums.float()[:, block] * minimums
+    weights = _by_groups(values).mul(steps[:, :, None]).sub_(offsets[:, :, None])
+    return weights.flatten(1)[:, : values.shape[1]]
 
 
 def group_count(cols: int) -> int:
@@ -156,6 +157,7 @@ def _check_finite(parameters: Tensor, weights: int) -> None:
         raise NonFiniteWeightError("the matrix", row, group * weights)
 
 
-def _per_weight(parameters: Tensor, repeats: int, length: int) -> Tensor:
-    """Each column `repeats` times, the first `length` of them."""
-    return parameters.repeat_interleave(repeats, dim=1)[:, :length]
+def _by_groups(values: Tensor) -> Tensor:
+    """[rows, cols] as [rows, groups, 32], with zeros at the end of a short group."""
+    rows, cols = values.shape
+    return torch.nn.functional.pad(values, (0, -cols % GROUP)).view(rows, -1, GROUP)

@@ -17,8 +17,8 @@ from kernels.layout import describe
 from kernels.quantised import Int4Matrix, Int8Matrix, QuantisedMatrix, dequantise_int4, dequantise_int8
 from kernels.shape import PANEL_ROWS, TILE_COLS, TILE_ROWS, ExpertShape
 
-# Weights that are dequantised at once: their float32 temporaries take some 100 MB beside the expert.
-_AT_ONCE = 1 << 23
+# Weights that are dequantised at once: their temporaries take some 150 MB beside the expert.
+_AT_ONCE = 1 << 24
 
 
 class _Grid(NamedTuple):
@@ -116,14 +116,14 @@ def _int8_tensors(grid: _Grid) -> tuple[Tensor, Tensor]:
 
 def _int4_tensors(grid: _Grid) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """The tensors of an Int4Matrix."""
-    words = _parts(grid.tiles.view(torch.int32), 1)
-    # Input i of eight: even ones in the low half of the word, odd ones in the high half.
-    shifts = torch.tensor([16 * (i % 2) + 4 * (i // 2) for i in range(8)], dtype=torch.int32)
-    octets = ((words >> shifts.to(words.device)) & 15).to(torch.uint8)
+    # Four inputs 4t to 4t + 3 of an octet are in byte t of its word's lower half (even ones) and upper half.
+    halves = grid.tiles.view(*grid.tiles.shape[:3], TILE_COLS // 8, TILE_ROWS, 2, 2)
+    even, odd = halves[..., 0, :], halves[..., 1, :]
+    octets = torch.stack((even & 15, odd & 15, even >> 4, odd >> 4), -1)
     scales, minimums = grid.groups.tensor_split(2, 3)
     block_scales, block_minimums = grid.side.view(torch.float16).tensor_split(2, 3)
     return (
-        _plain(octets, grid.rows, grid.cols),
+        _plain(octets.flatten(5), grid.rows, grid.cols),
         _per_row(scales, grid.rows),
         _per_row(minimums, grid.rows),
         _per_row(block_scales, grid.rows),
