@@ -2,8 +2,8 @@
 
     python benchmarks/job_overhead.py [--json] [--threads 1,2,4] [--no-pin] [--seconds 0.5]
 
-Three jobs: an empty one (no experts); the smallest real one (one expert of 32 × 32, one token), which no second
-thread can help with; and one with a piece of that size for every thread, which all are handed. Calls
+Three jobs: an empty one (no experts); the smallest real one (one expert of 32 × 32, one token), which no
+second thread can help with; and one with a piece of that size for every thread, which all are handed. Calls
 follow each other at once, so workers spin and do not sleep. Microseconds, the best and the median of all.
 """
 
