@@ -17,10 +17,12 @@ from torch import Tensor
 
 from kernels import native
 from kernels.errors import PoolError
+from kernels.formats import WeightFormat
 from kernels.isa import Isa, available_isas, check_available, default_isa
 from kernels.layout import ExpertShape, PackedLinear, check_block
 from kernels.pack import pack_expert
 from kernels.threads import default_pool_threads, pinning_allowed, usable_cpus
+from kernels.tuning import FormatTuning, Tuning
 from kernels.unpack import unpack_expert
 
 __all__ = [
@@ -187,6 +189,21 @@ class CpuPool:
         if not buffer.is_contiguous() or not buffer.is_cpu or nbytes % 8 or buffer.data_ptr() % 8:
             raise ValueError("the buffer must be contiguous, on the CPU, and a multiple of 8 bytes")
         return int(self._native.read(buffer.data_ptr(), nbytes // 8, four_streams, prefetch_words))
+
+    @property
+    def tuning(self) -> Tuning:
+        """How experts are multiplied; set it between calls, not while a ticket is waited for."""
+        formats, panel_tokens = self._native.tuning()
+        choices = (FormatTuning(few, bool(eight), bool(many)) for few, eight, many in formats)
+        return Tuning(dict(zip(WeightFormat, choices, strict=True)), panel_tokens)
+
+    @tuning.setter
+    def tuning(self, tuning: Tuning) -> None:
+        choices = [tuning.formats[each] for each in WeightFormat]
+        self._native.set_tuning(
+            [[each.few_tokens, int(each.few_eight_bit), int(each.many_eight_bit)] for each in choices],
+            tuning.panel_tokens,
+        )
 
     @property
     def native(self) -> Any:

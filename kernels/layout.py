@@ -5,11 +5,12 @@ a sequence of panels of 32 intermediate neurons; a panel holds the tiles of its 
 of the matching w2 columns, so that it is a complete piece of the expert. Sizes are padded to 32 with zeros.
 
 Quantised formats (`kernels.formats`) have smaller tiles: int8 512 bytes, [8 quads of inputs][16 rows][4];
-int4 256 bytes, [4 octets][16 rows] words of 32 bits, whose bits 4j … 4j+3 (j < 4) hold input 2j of the octet
-and bits 16+4j … 16+4j+3 input 2j+1. A panel's tiles are followed, in the same order, by 32 bytes for each:
-int8 float16 scales [16 rows]; int4 scales [16 rows] and minimums [16 rows], a byte each. For int4 a side table
-follows the last panel, float16 d [16 rows] and e [16 rows] for each row tile and 8 tiles along the reduction:
-first those of w1 and w3 [panel][2 row tiles of w1, 2 of w3][hidden / 256], then w2's [panel / 8][row tile].
+int4 256 bytes, [4 octets][16 rows] words of 32 bits, whose bits 4j … 4j+3 (j < 4) hold input 2j of the
+octet and bits 16+4j … 16+4j+3 input 2j+1. A panel's tiles are followed, in the same order, by 32 bytes for
+each: int8 float16 scales [16 rows]; int4 scales [16 rows] and minimums [16 rows], a byte each. For int4 a
+side table follows the last panel, float16 d [16 rows] and e [16 rows] for each row tile and 8 tiles along the
+reduction: first those of w1 and w3 [panel][2 row tiles of w1, 2 of w3][hidden / 256], then w2's
+[panel / 8][row tile].
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 // The extension module kernels._native. Memory comes as addresses: kernels/cpu.py has checked the tensors.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -112,12 +113,21 @@ class NativePool {
             {at<float>(x), at<float>(normed), at<std::int64_t>(ids), at<float>(weights)}};
   }
 
-  void set_tuning(const std::vector<std::size_t>& few_tokens, std::size_t panel_tokens) {
-    for (std::size_t f = 0; f < kFormats; ++f) tuning_.few_tokens[f] = few_tokens.at(f);
+  // For every format few_tokens, few_eight_bit and many_eight_bit.
+  void set_tuning(const std::array<std::array<std::size_t, 3>, kFormats>& formats, std::size_t panel_tokens) {
+    for (std::size_t f = 0; f < kFormats; ++f) {
+      tuning_.formats[f] = {formats[f][0], formats[f][1] != 0, formats[f][2] != 0};
+    }
     tuning_.panel_tokens = panel_tokens;
   }
-  std::vector<std::size_t> few_tokens() const { return {tuning_.few_tokens, tuning_.few_tokens + kFormats}; }
-  std::size_t panel_tokens() const { return tuning_.panel_tokens; }
+  std::pair<std::array<std::array<std::size_t, 3>, kFormats>, std::size_t> tuning() const {
+    std::array<std::array<std::size_t, 3>, kFormats> formats;
+    for (std::size_t f = 0; f < kFormats; ++f) {
+      const FormatTuning& each = tuning_.formats[f];
+      formats[f] = {each.few_tokens, each.few_eight_bit, each.many_eight_bit};
+    }
+    return {formats, tuning_.panel_tokens};
+  }
 
   void close() { pool_->close(); }
   int threads() const { return pool_->threads(); }
@@ -172,7 +182,6 @@ NB_MODULE(_native, m) {
       .def("token_pass", &NativePool::token_pass)
       .def("set_tuning", &NativePool::set_tuning)
       .def("close", &NativePool::close, nogil())
-      .def_prop_ro("few_tokens", &NativePool::few_tokens)
-      .def_prop_ro("panel_tokens", &NativePool::panel_tokens)
+      .def("tuning", &NativePool::tuning)
       .def_prop_ro("threads", &NativePool::threads);
 }

@@ -59,7 +59,7 @@ Isa best_of_machine() {
   if (!(ymm && bit(one.ecx, 12) && bit(one.ecx, 29) && bit(seven.ebx, 5))) return Isa::kPortable;  // FMA, F16C, AVX2
   const bool zmm = (saved & 0xe6) == 0xe6;
   if (!(zmm && bit(seven.ebx, 16) && bit(seven.ebx, 30) && bit(seven.ebx, 31))) return Isa::kAvx2;  // F, BW, VL
-  if (!bit(seven_one.eax, 5)) return Isa::kAvx512;  // AVX512_BF16
+  if (!(bit(seven_one.eax, 5) && bit(seven.ecx, 11))) return Isa::kAvx512;  // AVX512_BF16, AVX512_VNNI
   const bool tiles = (saved & 0x60000) == 0x60000;
   if (!(tiles && bit(seven.edx, 22) && bit(seven.edx, 24) && may_use_tiles())) return Isa::kAvx512Bf16;
   return Isa::kAmx;

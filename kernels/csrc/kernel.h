@@ -89,12 +89,13 @@ struct Attend {
 
 constexpr std::size_t kMaxKeys = 128;  // keys and values of 128 inputs: 128 KB, within a level 2 cache
 
-// The kernels of an instruction set level, two ways for each format. With few tokens the weights are multiplied
+// The kernels of an instruction set level, up to three ways for each format. With few tokens the weights are multiplied
 // as they stand; with many, quantised tiles are expanded to bf16 once, for all tokens, and `many` takes those.
 struct Kernels {
   const Product* few[kFormats];
   std::size_t few_tokens[kFormats];  // up to this many tokens the first way is faster: a default, see Tuning
   const Product* many;
+  const Product* eight_bit[kFormats];  // with activations rounded to 8 bits, any number of tokens; may be null
   Expand expand[kFormats];  // none for bf16
   void (*attend)(const Attend&);
 };
@@ -106,6 +107,8 @@ constexpr std::size_t kMaxGroup = 32;  // no product takes more tokens at once; 
 extern const Product kAvx512Int8;
 extern const Product kAvx512Int4;
 extern const Product kAvx512Bf16Product;
+extern const Product kVnniInt8;
+extern const Product kVnniInt4;
 void avx512_expand_int8(const Tiles& tiles, std::uint8_t* out);
 void avx512_expand_int4(const Tiles& tiles, std::uint8_t* out);
 

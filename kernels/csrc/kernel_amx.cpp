@@ -143,6 +143,7 @@ constexpr Product kTiles = {kMaxTokens, kTokenBytes, &amx_pack, &amx_matmul, &am
 const Kernels kAmxKernels = {{&kAvx512Bf16Product, &kAvx512Int8, &kAvx512Int4},
                              {kVectorTokens, 4, 4},
                              &kTiles,
+                             {nullptr, &kVnniInt8, &kVnniInt4},
                              {nullptr, &avx512_expand_int8, &avx512_expand_int4},
                              &attend<Avx512Ops>};
 

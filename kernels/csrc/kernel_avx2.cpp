@@ -2,8 +2,8 @@
 #include <immintrin.h>
 
 #include "attend_impl.h"
+#include "eight_bit_impl.h"
 #include "product_impl.h"
-#include "quantised_impl.h"
 
 namespace fiddler {
 namespace {
@@ -117,17 +117,72 @@ struct Avx2 {
     const __m256i high = _mm256_add_epi32(_mm256_castps_si256(odd), half);
     _mm256_store_si256(reinterpret_cast<__m256i*>(p), _mm256_blend_epi16(low, high, 0xaa));
   }
+
+  using Ints = Words;
+  static constexpr bool kBias = false;
+  static constexpr int kEightBitTokens = 4;
+  static constexpr int eight_bit_rows(int n) { return n == 1 ? 2 : 1; }
+
+  static FIDDLER_INLINE Ints no_ints() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  static FIDDLER_INLINE Ints set1_ints(std::int32_t v) { return {_mm256_set1_epi32(v), _mm256_set1_epi32(v)}; }
+  static FIDDLER_INLINE Vec floats(Ints x) { return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)}; }
+  static FIDDLER_INLINE float largest(Vec x) {
+    const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+    const __m256 eight = _mm256_max_ps(_mm256_and_ps(x.a, magnitude), _mm256_and_ps(x.b, magnitude));
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+  }
+  static FIDDLER_INLINE void store_bytes(std::uint8_t* to, std::size_t stride, Vec v, bool octets) {
+    const __m256i sixteen = _mm256_packs_epi32(_mm256_cvtps_epi32(v.a), _mm256_cvtps_epi32(v.b));
+    const __m256i ordered = _mm256_permute4x64_epi64(sixteen, 0xd8);
+    __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
+    if (octets) {  // the order in which the nibbles of a word are taken as bytes, see low_nibbles
+      bytes = _mm_shuffle_epi8(bytes, _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15));
+    }
+    std::uint8_t values[16];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(values), bytes);
+    FIDDLER_UNROLL
+    for (int i = 0; i < 4; ++i) std::memcpy(to + i * stride, values + 4 * i, 4);
+  }
+  static FIDDLER_INLINE Words broadcast(const std::uint8_t* p) {
+    std::int32_t four;
+    std::memcpy(&four, p, 4);
+    return set1_ints(four);
+  }
+  static FIDDLER_INLINE Words low_nibbles(Words words) {
+    const __m256i mask = _mm256_set1_epi8(15);
+    return {_mm256_and_si256(words.a, mask), _mm256_and_si256(words.b, mask)};
+  }
+  static FIDDLER_INLINE Words high_nibbles(Words words) {
+    return low_nibbles({_mm256_srli_epi32(words.a, 4), _mm256_srli_epi32(words.b, 4)});
+  }
+  // Products of two bytes are added in 16 bits: 2 x 15 x 127 and 2 x 128 x 127 fit.
+  static FIDDLER_INLINE __m256i dot1(__m256i ints, __m256i magnitudes, __m256i x) {
+    const __m256i pairs = _mm256_maddubs_epi16(magnitudes, x);
+    return _mm256_add_epi32(ints, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  }
+  static FIDDLER_INLINE Ints dot_nibbles(Ints ints, Words nibbles, Words x) {
+    return {dot1(ints.a, nibbles.a, x.a), dot1(ints.b, nibbles.b, x.b)};
+  }
+  static FIDDLER_INLINE Ints dot_signed(Ints ints, Words words, Words x) {
+    return {dot1(ints.a, _mm256_abs_epi8(words.a), _mm256_sign_epi8(x.a, words.a)),
+            dot1(ints.b, _mm256_abs_epi8(words.b), _mm256_sign_epi8(x.b, words.b))};
+  }
 };
 
 constexpr Product kBf16 = make_product<Avx2>();
 constexpr Product kInt8 = make_quantised_product<Avx2, Int8>();
 constexpr Product kInt4 = make_quantised_product<Avx2, Int4>();
+constexpr Product kEightBitInt8 = make_eight_bit_product<Avx2, Int8>();
+constexpr Product kEightBitInt4 = make_eight_bit_product<Avx2, Int4>();
 
 }  // namespace
 
 const Kernels kAvx2Kernels = {{&kBf16, &kInt8, &kInt4},
                               {kBf16.max_tokens, kQuantisedTokens, kQuantisedTokens},
                               &kBf16,
+                              {nullptr, &kEightBitInt8, &kEightBitInt4},
                               {nullptr, &expand<Avx2, Int8>, &expand<Avx2, Int4>},
                               &attend<Avx2>};
 

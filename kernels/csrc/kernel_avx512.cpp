@@ -1,8 +1,8 @@
 // The kernels for AVX-512 (F, BW, VL): weights are widened to float32, which is exact.
 #include "attend_impl.h"
 #include "avx512_ops.h"
+#include "eight_bit_impl.h"
 #include "product_impl.h"
-#include "quantised_impl.h"
 
 namespace fiddler {
 namespace {
@@ -22,42 +22,28 @@ struct Avx512 : Avx512Ops {
   }
   static FIDDLER_INLINE Input input(const float* pair, int half) { return _mm512_set1_ps(pair[half]); }
   static FIDDLER_INLINE Vec dot(Vec acc, Weight w, Input x) { return _mm512_fmadd_ps(w, x, acc); }
+
+  // Products of two bytes are added in 16 bits: 2 x 15 x 127 and 2 x 128 x 127 fit.
+  static constexpr bool kBias = false;
+  static FIDDLER_INLINE Ints dot_nibbles(Ints ints, Words magnitudes, Words x) {
+    const __m512i pairs = _mm512_maddubs_epi16(magnitudes, x);
+    return _mm512_add_epi32(ints, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+  }
+  static FIDDLER_INLINE Ints dot_signed(Ints ints, Words words, Words x) {
+    const __m512i signed_x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(words), _mm512_setzero_si512(), x);
+    return dot_nibbles(ints, _mm512_abs_epi8(words), signed_x);
+  }
   static FIDDLER_INLINE void store_pairs(float* to, std::size_t stride, Vec v) {
     alignas(64) float values[16];
     _mm512_store_ps(values, v);
     FIDDLER_UNROLL
     for (int i = 0; i < 8; ++i) std::memcpy(to + i * stride, values + 2 * i, 8);
   }
-
-  using Words = __m512i;
-  static constexpr int quantised_rows(int n) { return n <= 2 ? 4 : 2; }  // sums of a group and of all groups
-
-  static FIDDLER_INLINE Words load_words(const std::uint8_t* p) { return _mm512_load_si512(p); }
-  template <int i>
-  static FIDDLER_INLINE Vec signed_byte(Words words) {
-    return _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(words, 24 - 8 * i), 24));
-  }
-  // A look-up in place of masking and converting: the index is the low four bits of a lane.
-  template <int i>
-  static FIDDLER_INLINE Vec nibble(Words words) {
-    const __m512 values = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    return _mm512_permutexvar_ps(_mm512_srli_epi32(words, 4 * i), values);
-  }
-  static FIDDLER_INLINE Vec halves(const std::uint8_t* p) {
-    return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(p)));
-  }
-  static FIDDLER_INLINE Vec bytes(const std::uint8_t* p) {
-    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(p))));
-  }
-  static FIDDLER_INLINE void store_bf16(std::uint8_t* p, Vec even, Vec odd) {
-    const __m512i half = _mm512_set1_epi32(0x8000);  // rounds to nearest, ties away from zero
-    const __m512i low = _mm512_srli_epi32(_mm512_add_epi32(_mm512_castps_si512(even), half), 16);
-    const __m512i high = _mm512_add_epi32(_mm512_castps_si512(odd), half);
-    _mm512_store_si512(p, _mm512_mask_mov_epi16(low, 0xaaaaaaaa, high));
-  }
 };
 
 constexpr Product kBf16 = make_product<Avx512>();
+constexpr Product kEightBitInt8 = make_eight_bit_product<Avx512, Int8>();
+constexpr Product kEightBitInt4 = make_eight_bit_product<Avx512, Int4>();
 
 }  // namespace
 
@@ -69,6 +55,7 @@ void avx512_expand_int4(const Tiles& tiles, std::uint8_t* out) { expand<Avx512, 
 const Kernels kAvx512Kernels = {{&kBf16, &kAvx512Int8, &kAvx512Int4},
                                 {kBf16.max_tokens, kQuantisedTokens, kQuantisedTokens},
                                 &kBf16,
+                                {nullptr, &kEightBitInt8, &kEightBitInt4},
                                 {nullptr, &avx512_expand_int8, &avx512_expand_int4},
                                 &attend<Avx512>};
 

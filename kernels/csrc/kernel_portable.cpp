@@ -140,6 +140,7 @@ constexpr Product kInt4 = make_quantised_product<Portable, Int4>();
 const Kernels kPortableKernels = {{&kBf16, &kInt8, &kInt4},
                                   {kBf16.max_tokens, kQuantisedTokens, kQuantisedTokens},
                                   &kBf16,
+                                  {nullptr, nullptr, nullptr},
                                   {nullptr, &expand<Portable, Int8>, &expand<Portable, Int4>},
                                   &attend<Portable>};
 

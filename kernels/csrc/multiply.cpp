@@ -30,15 +30,21 @@ Tiles expanded(const Tiles& w, const std::byte* tiles) {
 
 Tuning default_tuning(const Kernels& kernels) {
   Tuning tuning{};
-  for (std::size_t f = 0; f < kFormats; ++f) tuning.few_tokens[f] = kernels.few_tokens[f];
+  for (std::size_t f = 0; f < kFormats; ++f) tuning.formats[f] = {kernels.few_tokens[f], false, false};
   tuning.panel_tokens = kPanelTokens;
   return tuning;
 }
 
 Way choose_way(const Kernels& kernels, const Tuning& tuning, WeightFormat format, std::size_t tokens) {
   const auto f = static_cast<std::size_t>(format);
-  const Product* few = kernels.few[f];
-  if (tokens <= std::min(tuning.few_tokens[f], few->max_tokens)) return {format, few, nullptr, false};
+  const FormatTuning& choice = tuning.formats[f];
+  const bool few = tokens <= choice.few_tokens;
+  const Product* eight_bit = kernels.eight_bit[f];
+  if (eight_bit && (few ? choice.few_eight_bit : choice.many_eight_bit)) {
+    return {format, eight_bit, nullptr, tokens > eight_bit->max_tokens};
+  }
+  const Product* product = kernels.few[f];
+  if (few && tokens <= product->max_tokens) return {format, product, nullptr, false};
   return {format, kernels.many, kernels.expand[f], true};
 }
 

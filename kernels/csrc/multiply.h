@@ -8,10 +8,16 @@
 
 namespace fiddler {
 
-// Up to how many tokens for one expert the cheaper ways for few tokens are taken. Measured by calibration.
+// How the weights of a format are multiplied; measured by calibration (kernels/tuning.py).
+struct FormatTuning {
+  std::size_t few_tokens;  // up to this many tokens for one expert the weights are taken as they stand
+  bool few_eight_bit;      // ... with activations rounded to 8 bits, where the format and the level allow it
+  bool many_eight_bit;     // likewise for more tokens, in place of expansion to bf16
+};
+
 struct Tuning {
-  std::size_t few_tokens[kFormats];  // weights are multiplied as they stand, not expanded, not by AMX
-  std::size_t panel_tokens;          // the work is divided by panels, not by rows (see expert_task.h)
+  FormatTuning formats[kFormats];
+  std::size_t panel_tokens;  // up to this many the work is divided by panels, not by rows (see expert_task.h)
 };
 
 Tuning default_tuning(const Kernels& kernels);

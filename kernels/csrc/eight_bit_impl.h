@@ -1,0 +1,192 @@
+// Products of tiles of 8 and 4 bits with activations rounded to 8 bits, over a policy: sums of a group are whole
+// numbers, exact, four products an instruction.
+//
+// The 32 activations of a token in a k tile share a scale, a 127th of the largest: an error of about half a
+// percent. A tile's activations are [8 words][tokens][4 bytes], then a scale for each token, then what corrects its
+// sums: for int4 the sum of its (rounded) activations, which the minimum is multiplied with; for int8 the whole
+// number that a policy with kBias starts from.
+//
+// Beside policy.h's operations a policy provides
+//   Ints           16 whole numbers; no_ints, set1_ints, floats
+//   largest        the largest magnitude in a vector, a float
+//   store_bytes    16 floats as whole bytes, in words of four with a stride; in an octet's order (see layout.h)
+//                  for int4
+//   broadcast      four bytes to all lanes
+//   low_nibbles, high_nibbles   the nibbles 0, 2, 4, 6 and 1, 3, 5, 7 of each word, as bytes
+//   dot_nibbles(ints, nibbles, x), dot_signed(ints, words, x)   add four products of bytes to each lane. With
+//                  kBias the latter adds 128 x the sum of x, too.
+//   eight_bit_rows(n), kEightBitTokens: as rows(n), kMaxTokens
+#pragma once
+
+#include "quantised_impl.h"
+
+namespace fiddler {
+namespace {
+
+constexpr std::size_t kTokenTileBytes = 32 + 2 * sizeof(float);  // of one token's activations of a k tile
+
+template <class P, class F>
+FIDDLER_INLINE void store_eight_bit(std::uint8_t* tile, std::size_t n, std::size_t tokens, typename P::Vec low,
+                                    typename P::Vec high) {
+  // Below the smallest normal number the reciprocal would be infinite: denormals are flushed.
+  const float a = P::largest(low), b = P::largest(high);
+  const float largest = a > b ? a : b;
+  const float inverse = largest > 1e-36f ? 127.0f / largest : 0.0f;
+  const typename P::Vec low_whole = P::round(P::mul(low, P::set1(inverse)));
+  const typename P::Vec high_whole = P::round(P::mul(high, P::set1(inverse)));
+  const std::size_t stride = 4 * tokens;
+  P::store_bytes(tile + 4 * n, stride, low_whole, F::kMinimum);
+  P::store_bytes(tile + 4 * stride + 4 * n, stride, high_whole, F::kMinimum);
+  // Zero, but NaN where an activation is not finite: that must not be hidden.
+  const float checked = P::sum(P::add(P::mul(low, P::set1(0.0f)), P::mul(high, P::set1(0.0f))));
+  const float scale = (inverse > 0.0f ? largest / 127.0f : 0.0f) + checked;
+  const float sum = P::sum(P::add(low_whole, high_whole));
+  auto* scales = reinterpret_cast<float*>(tile + 8 * stride);
+  scales[n] = scale;
+  if constexpr (F::kMinimum) {
+    scales[tokens + n] = scale * sum;
+  } else {
+    const auto bias = static_cast<std::int32_t>(-128.0f * sum);
+    std::memcpy(scales + tokens + n, &bias, sizeof(bias));
+  }
+}
+
+template <class P, class F>
+void eight_bit_pack(const float* const* source, std::size_t tokens, std::size_t cols, std::size_t k_tiles,
+                    void* x) {
+  auto* tile = static_cast<std::uint8_t*>(x);
+  for (std::size_t k = 0; k < k_tiles; ++k, tile += tokens * kTokenTileBytes) {
+    for (std::size_t n = 0; n < tokens; ++n) {
+      const float* from = source[n] + k * 32;
+      float padded[32] = {};
+      if (k * 32 + 32 > cols) {  // the ragged end
+        std::memcpy(padded, from, (cols - k * 32) * sizeof(float));
+        from = padded;
+      }
+      store_eight_bit<P, F>(tile, n, tokens, P::load(from), P::load(from + 16));
+    }
+  }
+}
+
+template <class P, class F>
+void eight_bit_swiglu(const float* gate_up, std::size_t tokens, void* x) {
+  const std::size_t stride = tokens * 16;
+  for (std::size_t n = 0; n < tokens; ++n) {
+    const float* gate = gate_up + n * 16;
+    store_eight_bit<P, F>(static_cast<std::uint8_t*>(x), n, tokens, neurons<P>(gate, gate + 2 * stride),
+                          neurons<P>(gate + stride, gate + 3 * stride));
+  }
+}
+
+// The sums of a k tile: part[r][n] += tile row r x token n.
+template <class P, class F, int R, int N>
+FIDDLER_INLINE void add_tile(typename P::Ints (&part)[R][N], const std::uint8_t* tile, std::size_t row_stride,
+                             const std::uint8_t* x, const Fetch<R>& fetch) {
+  for (int word = 0; word < F::kWords; ++word) {
+    typename P::Words words[R];
+    FIDDLER_UNROLL
+    for (int r = 0; r < R; ++r) words[r] = P::load_words(tile + r * row_stride + word * 64);
+    fetch.line(word);
+    if constexpr (F::kMinimum) {
+      typename P::Words low[R], high[R];
+      FIDDLER_UNROLL
+      for (int r = 0; r < R; ++r) {
+        low[r] = P::low_nibbles(words[r]);
+        high[r] = P::high_nibbles(words[r]);
+      }
+      FIDDLER_UNROLL
+      for (int n = 0; n < N; ++n) {
+        const typename P::Words first = P::broadcast(x + 4 * n), second = P::broadcast(x + 4 * (N + n));
+        FIDDLER_UNROLL
+        for (int r = 0; r < R; ++r) {
+          part[r][n] = P::dot_nibbles(part[r][n], low[r], first);
+          part[r][n] = P::dot_nibbles(part[r][n], high[r], second);
+        }
+      }
+      x += 8 * N;
+    } else {
+      FIDDLER_UNROLL
+      for (int n = 0; n < N; ++n) {
+        const typename P::Words each = P::broadcast(x + 4 * n);
+        FIDDLER_UNROLL
+        for (int r = 0; r < R; ++r) part[r][n] = P::dot_signed(part[r][n], words[r], each);
+      }
+      x += 4 * N;
+    }
+  }
+}
+
+// One register block: R row tiles x N tokens over all k tiles.
+template <class P, class F, int R, int N>
+FIDDLER_INLINE void eight_bit_block(const Matmul& m, std::size_t first_row) {
+  typename P::Vec acc[R][N];
+  float* c = m.c + first_row * m.c_row_stride;
+  FIDDLER_UNROLL
+  for (int r = 0; r < R; ++r) {
+    FIDDLER_UNROLL
+    for (int n = 0; n < N; ++n) {
+      acc[r][n] = m.accumulate ? P::load(c + r * m.c_row_stride + n * m.c_token_stride) : P::zero();
+    }
+  }
+  const std::uint8_t* tile = m.w.values + first_row * m.w.row_stride;
+  const auto* x = static_cast<const std::uint8_t*>(m.x);
+  Fetch<R> fetch(m.ahead, first_row);
+  for (std::size_t k = 0; k < m.w.k_tiles; ++k) {
+    float scales[2 * N];  // and corrections
+    std::memcpy(scales, x + 32 * N, sizeof(scales));
+    typename P::Ints part[R][N];
+    FIDDLER_UNROLL
+    for (int n = 0; n < N; ++n) {
+      std::int32_t bias;
+      std::memcpy(&bias, scales + N + n, sizeof(bias));
+      FIDDLER_UNROLL
+      for (int r = 0; r < R; ++r) {
+        part[r][n] = P::kBias && !F::kMinimum ? P::set1_ints(bias) : P::no_ints();
+      }
+    }
+    add_tile<P, F, R, N>(part, tile, m.w.row_stride, x, fetch);
+    FIDDLER_UNROLL
+    for (int r = 0; r < R; ++r) {
+      const Factors<P> factors = F::template factors<P>(m.w, first_row + r, k);
+      FIDDLER_UNROLL
+      for (int n = 0; n < N; ++n) {
+        const typename P::Vec scale = P::mul(factors.scale, P::set1(scales[n]));
+        acc[r][n] = P::fma(P::floats(part[r][n]), scale, acc[r][n]);
+        if constexpr (F::kMinimum) acc[r][n] = P::fma(factors.minus_minimum, P::set1(scales[N + n]), acc[r][n]);
+      }
+    }
+    x += N * kTokenTileBytes;
+    tile += m.w.k_stride;
+    fetch.next_tiles();
+  }
+  FIDDLER_UNROLL
+  for (int r = 0; r < R; ++r) {
+    FIDDLER_UNROLL
+    for (int n = 0; n < N; ++n) P::store(c + r * m.c_row_stride + n * m.c_token_stride, acc[r][n]);
+  }
+}
+
+template <class P, class F, int N, int R = P::eight_bit_rows(N)>
+void eight_bit_rows(const Matmul& m, std::size_t row) {
+  for (; row + R <= m.w.row_tiles; row += R) eight_bit_block<P, F, R, N>(m, row);
+  if constexpr (R > 1) {
+    if (row < m.w.row_tiles) eight_bit_rows<P, F, N, R / 2>(m, row);
+  }
+}
+
+template <class P, class F, int N = P::kEightBitTokens>
+void eight_bit_matmul(const Matmul& m) {
+  if constexpr (N > 1) {
+    if (m.tokens < static_cast<std::size_t>(N)) return eight_bit_matmul<P, F, N - 1>(m);
+  }
+  eight_bit_rows<P, F, N>(m, 0);
+}
+
+template <class P, class F>
+constexpr Product make_eight_bit_product() {
+  return {P::kEightBitTokens, kTokenTileBytes, &eight_bit_pack<P, F>, &eight_bit_matmul<P, F>,
+          &eight_bit_swiglu<P, F>};
+}
+
+}  // namespace
+}  // namespace fiddler
