@@ -107,6 +107,16 @@ def test_json_is_one_object_with_the_answer_and_its_figures(
     assert hits["cpu"] >= 7 * 2 * 2  # steps × layers × top-k, and the prompt's
 
 
+@pytest.mark.parametrize("precision", ["int8", "int4"])
+def test_an_answer_in_fewer_bits_says_so(
+    folder: str, capsys: pytest.CaptureFixture[str], precision: str
+) -> None:
+    assert generate(folder, "--greedy", "--max-tokens", "4", "--precision", precision, "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["precision"] == precision
+    assert report["stats"]["generated_tokens"] == 4
+
+
 def test_a_stop_string_ends_the_answer(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     params = GenerationParams(SamplingParams(temperature=0), max_tokens=20)
     whole = answer(folder, [Message("user", PROMPT)], params)
@@ -133,6 +143,7 @@ def test_an_error_is_told_in_three_parts_on_stderr(
         ["--temperature", "-1"],
         ["--greedy", "--temperature", "1"],
         ["--policy", "fastest"],
+        ["--precision", "int3"],
         ["--max-tokens", "0"],
         ["--context", "2"],
         ["--vram-budget", "-3"],
@@ -187,6 +198,20 @@ def test_a_calibration_is_kept_and_used_by_the_plan(folder: str, capsys: pytest.
     assert "One expert on the CPU" in err
     assert main(["plan", "--model", folder, "--device", "cpu", "--json"]) == 0
     assert "calibration" in json.loads(capsys.readouterr().out)["basis"]
+
+
+def test_a_calibration_is_for_one_precision(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ["--model", folder, "--device", "cpu", "--precision", "int8", "--json"]
+    assert main(["calibrate", *chosen]) == 0
+    assert json.loads(capsys.readouterr().out)["precision"] == "int8"
+    assert main(["plan", *chosen]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["precision"] == "int8"
+    assert "calibration" in plan["basis"]
+    assert main(["plan", "--model", folder, "--device", "cpu"]) == 0
+    out = capsys.readouterr().out
+    assert "before calibration" in out
+    assert "Experts in bf16" in out
 
 
 def test_the_starter_model_is_made_when_it_is_missing(
