@@ -15,6 +15,6 @@ def precision_consequence(precision: str) -> str:
     texts = {
         "bf16": tr("As in the model's files: nothing is lost, and nothing is saved."),
         "int8": tr("About half of the memory of bf16; the answers are practically the same."),
-        "int4": tr("Less than a third of the memory of bf16; the answers are a little less good."),
+        "int4": tr("Less than a third of the memory of bf16; the answers are somewhat less good."),
     }
     return texts.get(precision, "")
