@@ -34,7 +34,7 @@ class FormatTuning:
 
 @dataclass(frozen=True)
 class Tuning:
-    """How experts are multiplied. Above `panel_tokens` tokens for an expert a call is divided by rows of w2."""
+    """How experts are multiplied. Above `panel_tokens` tokens for an expert a call is divided by w2's rows."""
 
     formats: Mapping[WeightFormat, FormatTuning]
     panel_tokens: int
