@@ -4,7 +4,7 @@
 PYTHON ?= python3
 export TORCH
 
-.PHONY: run test test-gpu setup package format clean
+.PHONY: run test test-gpu sanitize setup package format clean
 
 run:
 	@$(PYTHON) installer/bootstrap.py run
@@ -22,6 +22,10 @@ package:
 test-gpu:
 	$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --editable .
 	$(PYTHON) -m pytest tests/engine tests/kernels -m "not starter"
+
+# The kernels under the address, undefined behaviour and thread sanitizers (GCC, Linux); after `make setup`.
+sanitize:
+	PYTHON=$(firstword $(wildcard .venv/bin/python) $(PYTHON)) tests/kernels/sanitize.sh
 
 format:
 	.venv/bin/ruff format . && .venv/bin/ruff check --fix .

@@ -15,6 +15,7 @@
 #include "expert_task.h"
 #include "isa.h"
 #include "linear_task.h"
+#include "pack_quantised.h"
 #include "pack_rows.h"
 #include "pool.h"
 #include "read_task.h"
@@ -55,15 +56,24 @@ struct Expert {
     const auto w1 = random_weights(s.hidden * s.intermediate, random);
     const auto w3 = random_weights(s.hidden * s.intermediate, random);
     const auto w2 = random_weights(s.hidden * s.intermediate, random);
-    pack_rows(s, ExpertMatrix::kGate, 0, s.intermediate, w1.data(), bytes());
-    pack_rows(s, ExpertMatrix::kUp, 0, s.intermediate, w3.data(), bytes());
-    pack_rows(s, ExpertMatrix::kDown, 0, s.hidden, w2.data(), bytes());
+    std::memset(bytes(), 0, s.nbytes());
+    pack(ExpertMatrix::kGate, s.intermediate, w1.data());
+    pack(ExpertMatrix::kUp, s.intermediate, w3.data());
+    pack(ExpertMatrix::kDown, s.hidden, w2.data());
+  }
+  void pack(ExpertMatrix matrix, std::size_t rows, const std::uint16_t* weights) {
+    if (shape.format == WeightFormat::kBf16) {
+      pack_rows(shape, matrix, 0, rows, weights, bytes());
+    } else {
+      quantise_rows(available_isas().back(), shape, matrix, 0, rows, weights, bytes());
+    }
   }
   std::uint8_t* bytes() const { return reinterpret_cast<std::uint8_t*>(block.get()); }
 };
 
 // One call of two experts twice: both results must be the same bits. Returns whether they were.
 bool repeatable(Pool& pool, Isa isa, const Expert& expert, std::size_t tokens, std::mt19937& random) {
+  const Kernels& kernels = kernels_for(isa);
   const std::size_t hidden = expert.shape.hidden;
   const std::vector<float> x = random_floats(tokens * hidden, random);
   const std::vector<float> weights(tokens, 0.5f);
@@ -72,11 +82,14 @@ bool repeatable(Pool& pool, Isa isa, const Expert& expert, std::size_t tokens, s
   std::vector<float> results[2];
   for (auto& out : results) {
     out.assign(x.size(), 0.0f);
-    const ExpertJob job{expert.bytes(), rows.data(), weights.data(), tokens};
-    run(pool, make_expert_task({kernels_for(isa), pool.threads(), expert.shape, x.data(), out.data(), {job, job}}));
+    const ExpertJob all{expert.bytes(), rows.data(), weights.data(), tokens, 0, expert.shape.panels()};
+    const ExpertJob part{expert.bytes(), rows.data(), weights.data(), tokens, 1, expert.shape.panels()};
+    run(pool, make_expert_task({kernels, default_tuning(kernels), pool.threads(), expert.shape, x.data(), out.data(),
+                                {all, part}}));
   }
+  if (expert.shape.format != WeightFormat::kBf16) return results[0] == results[1];
   std::vector<float> y(tokens * 37);  // any packed bytes are weights: take the expert's
-  run(pool, make_linear_task(kernels_for(isa), pool.threads(), {37, hidden}, expert.bytes(), x.data(), tokens,
+  run(pool, make_linear_task(kernels, default_tuning(kernels), pool.threads(), {37, hidden}, expert.bytes(), x.data(), tokens,
                              y.data()));
   return results[0] == results[1];
 }
@@ -109,8 +122,8 @@ bool reads_all(Pool& pool, std::mt19937& random) {
 int use(Pool& pool, unsigned seed) {
   std::mt19937 random(seed);
   int failures = expect(reads_all(pool, random), "reading sees every word");
-  for (int round = 0; round < 2; ++round) {
-    const Expert expert({40 + seed * 13, 70 + seed * 31}, random);
+  for (WeightFormat format : {WeightFormat::kBf16, WeightFormat::kInt8, WeightFormat::kInt4}) {
+    const Expert expert({40 + seed * 13, 70 + seed * 31, format}, random);
     for (Isa isa : available_isas()) {
       if (!attention_repeatable(pool, isa, random)) {
         std::printf("%s: two attentions differ\n", isa_name(isa).c_str());

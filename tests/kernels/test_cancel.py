@@ -82,7 +82,7 @@ def test_cancelling_after_the_end_changes_nothing(work: Work) -> None:
 
 def test_another_thread_may_cancel_what_one_waits_for(work: Work) -> None:
     x, jobs = work(LARGE, 64)
-    many = jobs * 400  # some seconds of work
+    many = jobs * 200  # a second of work
     with CpuPool(2) as pool:
         ticket = pool.submit_experts(x, many, LARGE, torch.zeros_like(x))
         other = threading.Timer(0.05, ticket.cancel)
@@ -92,8 +92,8 @@ def test_another_thread_may_cancel_what_one_waits_for(work: Work) -> None:
         cancelled = time.monotonic() - start
         other.join()
         start = time.monotonic()
-        pool.run_experts(x, jobs * 40, LARGE, torch.zeros_like(x))
-        assert cancelled < 5 * (time.monotonic() - start)  # a tenth of the work, five times: not the whole
+        pool.run_experts(x, jobs * 10, LARGE, torch.zeros_like(x))
+        assert cancelled < 10 * (time.monotonic() - start)  # half of the whole
         assert_usable(pool, work)
 
 
