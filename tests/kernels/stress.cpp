@@ -1,7 +1,4 @@
-// Drives the pool and the kernels from several threads, without Python: for the sanitizers.
-//
-//   cmake -S . -B build/tsan -DFIDDLER_STRESS=ON -DFIDDLER_SANITIZE=thread
-//   cmake --build build/tsan --target kernels_stress && build/tsan/kernels_stress
+// Drives the pool and the kernels from several threads, without Python: for the sanitizers (`make sanitize`).
 #include <cmath>
 #include <cstdio>
 #include <cstring>

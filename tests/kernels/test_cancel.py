@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
@@ -81,19 +80,17 @@ def test_cancelling_after_the_end_changes_nothing(work: Work) -> None:
 
 
 def test_another_thread_may_cancel_what_one_waits_for(work: Work) -> None:
-    x, jobs = work(LARGE, 64)
-    many = jobs * 200  # a second of work
+    x, jobs = work(LARGE, 4)
+    out = torch.zeros_like(x)
     with CpuPool(2) as pool:
-        ticket = pool.submit_experts(x, many, LARGE, torch.zeros_like(x))
-        other = threading.Timer(0.05, ticket.cancel)
-        start = time.monotonic()
-        other.start()
+        ticket = pool.submit_experts(x, jobs * 100, LARGE, out)  # 2.5 GB to read
+        waiter = threading.Thread(target=ticket.wait)
+        waiter.start()
+        ticket.cancel()
+        waiter.join()
+        assert bool((out == 0).all())  # the outputs would have been added at the end
+        ticket.cancel()
         ticket.wait()
-        cancelled = time.monotonic() - start
-        other.join()
-        start = time.monotonic()
-        pool.run_experts(x, jobs * 10, LARGE, torch.zeros_like(x))
-        assert cancelled < 10 * (time.monotonic() - start)  # half of the whole
         assert_usable(pool, work)
 
 

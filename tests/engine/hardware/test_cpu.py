@@ -8,7 +8,8 @@ import pytest
 
 from engine.errors import HardwareError
 from engine.hardware.cpu import detect_cpu, parse_features, parse_name
-from kernels.cgroup import CgroupLimits
+from kernels.cgroup import CgroupLimits, read_limits
+from kernels.cpu import CpuPool
 
 CPUINFO = """processor\t: 0
 vendor_id\t: GenuineIntel
@@ -44,6 +45,11 @@ def test_the_cap_and_the_quota_are_respected(monkeypatch: pytest.MonkeyPatch) ->
     cpu = detect_cpu(CgroupLimits(cpus=1.2))
     assert cpu.isa == "portable"
     assert (cpu.usable_cores, cpu.quota) == (1, 1.2)
+
+
+def test_the_plan_and_the_pool_count_the_same_threads() -> None:
+    with CpuPool() as pool:
+        assert pool.threads == detect_cpu(read_limits()).default_threads
 
 
 def test_an_impossible_cap_is_an_error_for_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
