@@ -8,10 +8,10 @@ No model was made with it: the starter's router is fitted to another one. `--chu
 decode does; larger chunks are prefill. Beside the perplexity stand its change against bf16 with the standard
 error of that change (the same tokens are compared), and how often the likeliest next token is that of bf16.
 
-The starter's experts come from a file of 4 bits (Q4_1), so most of their weights lie where 4 bits can say them
-exactly, and it says little of what 4 bits cost a model of 16. `--off-grid` moves each weight by a random part
-of that file's step, up to half of one either way: a model whose weights lie anywhere between the steps, as
-those did that were rounded to them.
+The starter's experts come from a file of 4 bits (Q4_1), so most of their weights lie where 4 bits can say
+them exactly, and it says little of what 4 bits cost a model of 16. `--off-grid` moves each weight by a random
+part of that file's step, up to half of one either way: a model whose weights lie anywhere between the steps,
+as those did that were rounded to them.
 """
 
 from __future__ import annotations
@@ -145,8 +145,9 @@ def _lines(report: dict[str, Any]) -> list[str]:
         f"        perplexity   {against:17}  same likeliest token   tokens/s",
     ]
     rows = [
-        f"{result['precision']:6} {result['perplexity']:11.3f} {result['change']:+11.2%} "
-        f"± {result['change_error']:6.2%} {result['same_likeliest']:20.1%} {result['tokens_per_second']:13.1f}"
+        f"{result['precision']:6} {result['perplexity']:11.3f} "
+        f"{result['change']:+11.2%} ± {result['change_error']:6.2%} "
+        f"{result['same_likeliest']:20.1%} {result['tokens_per_second']:13.1f}"
         for result in report["results"]
     ]
     return head + rows

@@ -7,9 +7,9 @@ from kernels.formats import WeightFormat
 PRECISIONS: tuple[str, ...] = tuple(str(weight_format) for weight_format in WeightFormat)
 
 _NAMES = {WeightFormat.BF16: "bf16", WeightFormat.INT8: "8 bits", WeightFormat.INT4: "4 bits"}
-# The starter's perplexity on the calibration's text (benchmarks/perplexity.py) is the same in 8 bits within 0.1 %.
-# In 4 bits it rises by 10 % if its weights are spread beside the 4-bit grid of the file that they come from (as
-# it comes, not at all); larger models lose less.
+# The starter's perplexity on the calibration's text (benchmarks/perplexity.py): the same within 0.1 % in 8
+# bits; 10 % higher in 4 if its weights are spread beside the grid of the 4-bit file that they come from (the
+# same as it comes).
 _COSTS = {
     WeightFormat.BF16: "nothing is lost, and nothing is saved.",
     WeightFormat.INT8: "about half of the memory of bf16; the answers are practically the same.",

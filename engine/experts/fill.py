@@ -18,7 +18,7 @@ from engine.precision import precision_name
 from engine.progress import CancelToken, Progress, ProgressCallback
 from kernels.errors import NonFiniteWeightError, WeightRangeError
 from kernels.rows import MATRICES, matrix_size, pack_expert_rows
-from kernels.shape import PANEL_ROWS, ExpertShape
+from kernels.shape import TILE_ROWS, ExpertShape
 
 
 class ExpertReader:
@@ -60,8 +60,8 @@ class ExpertReader:
 
 
 def rows_at_once(width: int) -> int:
-    """Rows of a bf16 matrix that are read before they are packed: about a scratch full, whole panels."""
-    return max(1, LOADING_SCRATCH // (2 * width * PANEL_ROWS)) * PANEL_ROWS
+    """Rows of a bf16 matrix that are read before they are packed: about a scratch full, whole tiles."""
+    return max(1, LOADING_SCRATCH // (2 * width * TILE_ROWS)) * TILE_ROWS
 
 
 def fill(

@@ -110,7 +110,7 @@ def test_large_matrices_are_read_in_several_parts(make_model, monkeypatch):
     """With little scratch, 16-row tiles still come whole."""
     monkeypatch.setattr(fill, "LOADING_SCRATCH", 1)
     model = make_model(hidden_size=80, num_attention_heads=4, intermediate_size=136)
-    assert fill.rows_at_once(80) == 32
+    assert fill.rows_at_once(80) == 16
     bank = ExpertBank(model.config)
     with Checkpoint(model.path) as checkpoint:
         bank.fill(checkpoint)
