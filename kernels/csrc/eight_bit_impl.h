@@ -78,9 +78,9 @@ void eight_bit_swiglu(const float* gate_up, std::size_t tokens, void* x) {
   }
 }
 
-// The sums of a k tile: part[r][n] += tile row r x token n.
+// The sums of a k tile: sums[r][n] += tile row r x token n.
 template <class P, class F, int R, int N>
-FIDDLER_INLINE void add_tile(typename P::Ints (&part)[R][N], const std::uint8_t* tile, std::size_t row_stride,
+FIDDLER_INLINE void add_tile(typename P::Ints (&sums)[R][N], const std::uint8_t* tile, std::size_t row_stride,
                              const std::uint8_t* x, const Fetch<R>& fetch) {
   for (int word = 0; word < F::kWords; ++word) {
     typename P::Words words[R];
@@ -99,8 +99,8 @@ FIDDLER_INLINE void add_tile(typename P::Ints (&part)[R][N], const std::uint8_t*
         const typename P::Words first = P::broadcast(x + 4 * n), second = P::broadcast(x + 4 * (N + n));
         FIDDLER_UNROLL
         for (int r = 0; r < R; ++r) {
-          part[r][n] = P::dot_nibbles(part[r][n], low[r], first);
-          part[r][n] = P::dot_nibbles(part[r][n], high[r], second);
+          sums[r][n] = P::dot_nibbles(sums[r][n], low[r], first);
+          sums[r][n] = P::dot_nibbles(sums[r][n], high[r], second);
         }
       }
       x += 8 * N;
@@ -109,7 +109,7 @@ FIDDLER_INLINE void add_tile(typename P::Ints (&part)[R][N], const std::uint8_t*
       for (int n = 0; n < N; ++n) {
         const typename P::Words each = P::broadcast(x + 4 * n);
         FIDDLER_UNROLL
-        for (int r = 0; r < R; ++r) part[r][n] = P::dot_signed(part[r][n], words[r], each);
+        for (int r = 0; r < R; ++r) sums[r][n] = P::dot_signed(sums[r][n], words[r], each);
       }
       x += 4 * N;
     }
@@ -118,40 +118,42 @@ FIDDLER_INLINE void add_tile(typename P::Ints (&part)[R][N], const std::uint8_t*
 
 // One register block: R row tiles x N tokens over all k tiles.
 template <class P, class F, int R, int N>
-FIDDLER_INLINE void eight_bit_block(const Matmul& m, std::size_t first_row) {
+FIDDLER_INLINE void eight_bit_block(const Part& part, std::size_t first_row) {
+  const Matmul& m = part.m;
+  const Operand& o = part.operand;
   typename P::Vec acc[R][N];
-  float* c = m.c + first_row * m.c_row_stride;
+  float* c = o.c + first_row * o.c_row_stride;
   FIDDLER_UNROLL
   for (int r = 0; r < R; ++r) {
     FIDDLER_UNROLL
     for (int n = 0; n < N; ++n) {
-      acc[r][n] = m.accumulate ? P::load(c + r * m.c_row_stride + n * m.c_token_stride) : P::zero();
+      acc[r][n] = m.accumulate ? P::load(c + r * o.c_row_stride + n * o.c_token_stride) : P::zero();
     }
   }
   const std::uint8_t* tile = m.w.values + first_row * m.w.row_stride;
-  const auto* x = static_cast<const std::uint8_t*>(m.x);
-  Fetch<R> fetch(m.ahead, first_row);
+  const auto* x = static_cast<const std::uint8_t*>(o.x);
+  Fetch<R> fetch(part, first_row);
   for (std::size_t k = 0; k < m.w.k_tiles; ++k) {
     float scales[2 * N];  // and corrections
     std::memcpy(scales, x + 32 * N, sizeof(scales));
-    typename P::Ints part[R][N];
+    typename P::Ints sums[R][N];
     FIDDLER_UNROLL
     for (int n = 0; n < N; ++n) {
       std::int32_t bias;
       std::memcpy(&bias, scales + N + n, sizeof(bias));
       FIDDLER_UNROLL
       for (int r = 0; r < R; ++r) {
-        part[r][n] = P::kBias && !F::kMinimum ? P::set1_ints(bias) : P::no_ints();
+        sums[r][n] = P::kBias && !F::kMinimum ? P::set1_ints(bias) : P::no_ints();
       }
     }
-    add_tile<P, F, R, N>(part, tile, m.w.row_stride, x, fetch);
+    add_tile<P, F, R, N>(sums, tile, m.w.row_stride, x, fetch);
     FIDDLER_UNROLL
     for (int r = 0; r < R; ++r) {
       const Factors<P> factors = F::template factors<P>(m.w, first_row + r, k);
       FIDDLER_UNROLL
       for (int n = 0; n < N; ++n) {
         const typename P::Vec scale = P::mul(factors.scale, P::set1(scales[n]));
-        acc[r][n] = P::fma(P::floats(part[r][n]), scale, acc[r][n]);
+        acc[r][n] = P::fma(P::floats(sums[r][n]), scale, acc[r][n]);
         if constexpr (F::kMinimum) acc[r][n] = P::fma(factors.minus_minimum, P::set1(scales[N + n]), acc[r][n]);
       }
     }
@@ -162,24 +164,29 @@ FIDDLER_INLINE void eight_bit_block(const Matmul& m, std::size_t first_row) {
   FIDDLER_UNROLL
   for (int r = 0; r < R; ++r) {
     FIDDLER_UNROLL
-    for (int n = 0; n < N; ++n) P::store(c + r * m.c_row_stride + n * m.c_token_stride, acc[r][n]);
+    for (int n = 0; n < N; ++n) P::store(c + r * o.c_row_stride + n * o.c_token_stride, acc[r][n]);
   }
 }
 
 template <class P, class F, int N, int R = P::eight_bit_rows(N)>
-void eight_bit_rows(const Matmul& m, std::size_t row) {
-  for (; row + R <= m.w.row_tiles; row += R) eight_bit_block<P, F, R, N>(m, row);
+void eight_bit_rows(const Part& part, std::size_t row) {
+  for (; row + R <= part.m.w.row_tiles; row += R) eight_bit_block<P, F, R, N>(part, row);
   if constexpr (R > 1) {
-    if (row < m.w.row_tiles) eight_bit_rows<P, F, N, R / 2>(m, row);
+    if (row < part.m.w.row_tiles) eight_bit_rows<P, F, N, R / 2>(part, row);
   }
 }
 
 template <class P, class F, int N = P::kEightBitTokens>
-void eight_bit_matmul(const Matmul& m) {
+void eight_bit_operand(const Part& part) {
   if constexpr (N > 1) {
-    if (m.tokens < static_cast<std::size_t>(N)) return eight_bit_matmul<P, F, N - 1>(m);
+    if (part.operand.tokens < static_cast<std::size_t>(N)) return eight_bit_operand<P, F, N - 1>(part);
   }
-  eight_bit_rows<P, F, N>(m, 0);
+  eight_bit_rows<P, F, N>(part, 0);
+}
+
+template <class P, class F>
+void eight_bit_matmul(const Matmul& m) {
+  for (std::size_t i = 0; i < m.count; ++i) eight_bit_operand<P, F>(part_of(m, i));
 }
 
 template <class P, class F>

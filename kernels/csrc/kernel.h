@@ -29,8 +29,8 @@ struct Tiles {
   std::size_t k_tiles;
 };
 
-// What memory is asked for in advance: with every tile (r, k) that a product goes through, the cache lines
-// [first_line, end_line) of the tile at tiles + r * row_stride + k * k_stride. It need not exist.
+// What memory is asked for in advance: with every tile (r, k) that a product goes through, the first `lines` cache
+// lines at tiles + r * row_stride + k * k_stride. It need not exist.
 //
 // A register block reads its rows side by side, line by line. Where they are one run of memory, asking for lines
 // in that order would leave the processor's own prefetching without a pattern: then `run` asks for as many lines
@@ -39,26 +39,31 @@ struct Ahead {
   const std::uint8_t* tiles;
   std::size_t row_stride;
   std::size_t k_stride;
-  int first_line;
-  int end_line;
+  int lines;
   bool run;
 };
 
-// c[r][n][0..16) (+)= tile row r x activations of token n, for all row tiles and tokens.
-struct Matmul {
-  Tiles w;
+// A group of tokens that a product takes at once: packed activations, and where the results go.
+struct Operand {
   const void* x;               // packed activations of `tokens` tokens, k_tiles * 32 inputs each
   std::size_t tokens;          // 1 .. max_tokens
   float* c;                    // the 16 results of (r, n) are at c + r * c_row_stride + n * c_token_stride
   std::size_t c_row_stride;    // floats
   std::size_t c_token_stride;  // floats
-  bool accumulate;             // add to c instead of overwriting it
-  Ahead ahead;
+};
+
+// c[r][n][0..16) (+)= tile row r x activations of token n, for all row tiles and the tokens of all operands.
+struct Matmul {
+  Tiles w;
+  const Operand* operands;
+  std::size_t count;
+  bool accumulate;  // add to c instead of overwriting it
+  Ahead ahead;      // of which each operand asks for its share: requests spread over the whole product
 };
 
 // Products with weights of one format.
 struct Product {
-  std::size_t max_tokens;        // of one Matmul: what the registers hold
+  std::size_t max_tokens;        // of one operand: what the registers hold
   std::size_t activation_bytes;  // of one token's packed activations of one k tile
 
   // Packs `tokens` rows of `cols` floats for Matmul, padded with zeros to k_tiles * 32 inputs. The order within

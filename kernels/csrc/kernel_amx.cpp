@@ -47,12 +47,14 @@ void configure(std::size_t first, std::size_t second) {
 
 // kRows row tiles (1 or 2) from `row` on, for up to 16 tokens, or for more (kMore).
 template <int kRows, bool kMore>
-FIDDLER_INLINE void tile_block(const Matmul& m, std::size_t row) {
-  float* c0 = m.c + row * m.c_row_stride;
-  float* c1 = c0 + m.c_row_stride;
-  float* d0 = c0 + kTileTokens * m.c_token_stride;
-  float* d1 = c1 + kTileTokens * m.c_token_stride;
-  const std::size_t c_stride = m.c_token_stride * sizeof(float);
+FIDDLER_INLINE void tile_block(const Part& part, std::size_t row) {
+  const Matmul& m = part.m;
+  const Operand& o = part.operand;
+  float* c0 = o.c + row * o.c_row_stride;
+  float* c1 = c0 + o.c_row_stride;
+  float* d0 = c0 + kTileTokens * o.c_token_stride;
+  float* d1 = c1 + kTileTokens * o.c_token_stride;
+  const std::size_t c_stride = o.c_token_stride * sizeof(float);
   if (m.accumulate) {
     _tile_loadd(0, c0, c_stride);
     if constexpr (kRows > 1) _tile_loadd(1, c1, c_stride);
@@ -65,8 +67,8 @@ FIDDLER_INLINE void tile_block(const Matmul& m, std::size_t row) {
     if constexpr (kMore && kRows > 1) _tile_zero(3);
   }
   const std::uint8_t* w = m.w.values + row * m.w.row_stride;
-  Fetch<kRows> fetch(m.ahead, row);
-  const auto* x = static_cast<const std::uint8_t*>(m.x);
+  Fetch<kRows> fetch(part, row);
+  const auto* x = static_cast<const std::uint8_t*>(o.x);
   for (std::size_t k = 0; k < m.w.k_tiles; ++k) {
     fetch.all_lines();
     _tile_loadd(4, x, kTokenBytes);
@@ -79,7 +81,7 @@ FIDDLER_INLINE void tile_block(const Matmul& m, std::size_t row) {
       _tile_dpbf16ps(1, 4, 7);
       if constexpr (kMore) _tile_dpbf16ps(3, 5, 7);
     }
-    x += m.tokens * kTokenBytes;
+    x += o.tokens * kTokenBytes;
     w += m.w.k_stride;
     fetch.next_tiles();
   }
@@ -89,21 +91,28 @@ FIDDLER_INLINE void tile_block(const Matmul& m, std::size_t row) {
   if constexpr (kMore && kRows > 1) _tile_stored(3, d1, c_stride);
 }
 
-template <bool kMore>
-void tile_rows(const Matmul& m) {
-  std::size_t row = 0;
-  for (; row + 2 <= m.w.row_tiles; row += 2) tile_block<2, kMore>(m, row);
-  if (row < m.w.row_tiles) tile_block<1, kMore>(m, row);
+template <int kRows>
+void tile_rows(const Matmul& m, std::size_t row, std::size_t& configured) {
+  for (std::size_t i = 0; i < m.count; ++i) {
+    const Part part = part_of(m, i);
+    const std::size_t tokens = part.operand.tokens;
+    const std::size_t first = tokens < kTileTokens ? tokens : kTileTokens;
+    if (tokens != configured) configure(first, tokens > kTileTokens ? tokens - kTileTokens : 1);
+    configured = tokens;
+    if (tokens > kTileTokens) {
+      tile_block<kRows, true>(part, row);
+    } else {
+      tile_block<kRows, false>(part, row);
+    }
+  }
 }
 
+// All operands meet two row tiles before the next two: those 32 KB of a block stay in the level 1 cache. Loading the
+// configuration costs as much as three steps, so it is done once for operands of the same size.
 void amx_matmul(const Matmul& m) {
-  if (m.tokens <= kTileTokens) {
-    configure(m.tokens, 1);
-    tile_rows<false>(m);
-  } else {
-    configure(kTileTokens, m.tokens - kTileTokens);
-    tile_rows<true>(m);
-  }
+  std::size_t configured = 0, row = 0;
+  for (; row + 2 <= m.w.row_tiles; row += 2) tile_rows<2>(m, row, configured);
+  if (row < m.w.row_tiles) tile_rows<1>(m, row, configured);
   _tile_release();  // libraries in this thread may use tiles, too, and idle tiles cost power
 }
 

@@ -57,17 +57,9 @@ void multiply(const Way& way, const Tiles& w, const Operand* operands, std::size
   }
   const int lines = static_cast<int>(tile_bytes(way.format) / 64);
   const bool run = w.k_tiles == 1 && w.row_stride == tile_bytes(way.format);
-  Ahead ahead{w.values + (run ? kRunAhead : kRowAhead), w.row_stride, w.k_stride, 0, lines, run};
-  if (way.blocked) ahead = next ? Ahead{next->values, next->row_stride, next->k_stride, 0, 0, false} : Ahead{};
-  for (std::size_t i = 0; i < count; ++i) {
-    const Operand& o = operands[i];
-    if (way.blocked && next) {  // a share of the lines with each group: requests spread over the whole product
-      ahead.first_line = lines * static_cast<int>(i) / static_cast<int>(count);
-      ahead.end_line = lines * static_cast<int>(i + 1) / static_cast<int>(count);
-    }
-    way.product->matmul(
-        {source, o.x, o.tokens, o.c, o.c_row_stride, o.c_token_stride, accumulate, ahead});
-  }
+  Ahead ahead{w.values + (run ? kRunAhead : kRowAhead), w.row_stride, w.k_stride, lines, run};
+  if (way.blocked) ahead = next ? Ahead{next->values, next->row_stride, next->k_stride, lines, false} : Ahead{};
+  way.product->matmul({source, operands, count, accumulate, ahead});
 }
 
 }  // namespace fiddler

@@ -34,15 +34,6 @@ struct Way {
 
 Way choose_way(const Kernels& kernels, const Tuning& tuning, WeightFormat format, std::size_t tokens);
 
-// A group of tokens: packed activations, and where the product goes (see Matmul).
-struct Operand {
-  const std::byte* x;
-  std::size_t tokens;
-  float* c;
-  std::size_t c_row_stride;
-  std::size_t c_token_stride;
-};
-
 // Tiles of one block: the largest that a blocked way takes at once. 64 KB of bf16 and the activations that meet
 // them stay in a level 2 cache, and each group of tokens reads them from there.
 constexpr std::size_t kBlockRows = 4;

@@ -41,30 +41,49 @@ namespace {
 constexpr int kPairs = 16;      // pairs of inputs in a tile
 constexpr int kPairBytes = 64;  // one pair of all 16 rows: a cache line
 
+// One operand of a product.
+struct Part {
+  const Matmul& m;
+  const Operand& operand;
+  int first_line;  // its share of what is to be asked for
+  int end_line;
+};
+
+FIDDLER_INLINE Part part_of(const Matmul& m, std::size_t i) {
+  const int lines = m.ahead.lines, count = static_cast<int>(m.count), index = static_cast<int>(i);
+  return {m, m.operands[i], lines * index / count, lines * (index + 1) / count};
+}
+
 // The requests of a register block of R rows, see Ahead.
 template <int R>
 class Fetch {
  public:
-  FIDDLER_INLINE Fetch(const Ahead& ahead, std::size_t first_row)
-      : ahead_(ahead),
-        at_(ahead.tiles + first_row * ahead.row_stride),
-        row_step_(ahead.run ? kPairBytes : ahead.row_stride),
-        line_step_(ahead.run ? R * kPairBytes : kPairBytes) {}
+  FIDDLER_INLINE Fetch(const Part& part, std::size_t first_row) : Fetch(part.m.ahead, part, first_row) {}
 
   // With line `line` of the tiles at hand.
   FIDDLER_INLINE void line(int line) const {
-    if (line < ahead_.first_line || line >= ahead_.end_line) return;
+    if (line < first_line_ || line >= end_line_) return;
     FIDDLER_UNROLL
     for (int r = 0; r < R; ++r) FIDDLER_PREFETCH(at_ + line * line_step_ + r * row_step_);
   }
   FIDDLER_INLINE void all_lines() const {
-    for (int i = ahead_.first_line; i < ahead_.end_line; ++i) line(i);
+    for (int i = first_line_; i < end_line_; ++i) line(i);
   }
-  FIDDLER_INLINE void next_tiles() { at_ += ahead_.k_stride; }
+  FIDDLER_INLINE void next_tiles() { at_ += k_stride_; }
 
  private:
-  const Ahead& ahead_;
+  FIDDLER_INLINE Fetch(const Ahead& ahead, const Part& part, std::size_t first_row)
+      : first_line_(part.first_line),
+        end_line_(part.end_line),
+        at_(ahead.tiles + first_row * ahead.row_stride),
+        k_stride_(ahead.k_stride),
+        row_step_(ahead.run ? kPairBytes : ahead.row_stride),
+        line_step_(ahead.run ? R * kPairBytes : kPairBytes) {}
+
+  int first_line_;
+  int end_line_;
   const std::uint8_t* at_;
+  std::size_t k_stride_;
   std::size_t row_step_;
   std::size_t line_step_;
 };

@@ -53,9 +53,9 @@ struct Int4 {
   }
 };
 
-// part[r][n] += weights of input i x that input, for the inputs i... of one word of R rows.
+// sums[r][n] += weights of input i x that input, for the inputs i... of one word of R rows.
 template <class P, class F, int R, int N, int... i>
-FIDDLER_INLINE void add_word(typename P::Vec (&part)[R][N], const typename P::Words (&words)[R], const float* x,
+FIDDLER_INLINE void add_word(typename P::Vec (&sums)[R][N], const typename P::Words (&words)[R], const float* x,
                              std::integer_sequence<int, i...>) {
   const auto add_input = [&](auto input) FIDDLER_INLINE_LAMBDA {
     constexpr int index = decltype(input)::value;
@@ -66,7 +66,7 @@ FIDDLER_INLINE void add_word(typename P::Vec (&part)[R][N], const typename P::Wo
     for (int n = 0; n < N; ++n) {
       const typename P::Vec each = P::set1(x[index / 2 * 2 * N + 2 * n + index % 2]);
       FIDDLER_UNROLL
-      for (int r = 0; r < R; ++r) part[r][n] = P::fma(weight[r], each, part[r][n]);
+      for (int r = 0; r < R; ++r) sums[r][n] = P::fma(weight[r], each, sums[r][n]);
     }
   };
   (add_input(std::integral_constant<int, i>()), ...);
@@ -74,32 +74,34 @@ FIDDLER_INLINE void add_word(typename P::Vec (&part)[R][N], const typename P::Wo
 
 // One register block: R row tiles x N tokens over all k tiles.
 template <class P, class F, int R, int N>
-FIDDLER_INLINE void quantised_block(const Matmul& m, std::size_t first_row) {
+FIDDLER_INLINE void quantised_block(const Part& part, std::size_t first_row) {
+  const Matmul& m = part.m;
+  const Operand& o = part.operand;
   typename P::Vec acc[R][N];
-  float* c = m.c + first_row * m.c_row_stride;
+  float* c = o.c + first_row * o.c_row_stride;
   FIDDLER_UNROLL
   for (int r = 0; r < R; ++r) {
     FIDDLER_UNROLL
     for (int n = 0; n < N; ++n) {
-      acc[r][n] = m.accumulate ? P::load(c + r * m.c_row_stride + n * m.c_token_stride) : P::zero();
+      acc[r][n] = m.accumulate ? P::load(c + r * o.c_row_stride + n * o.c_token_stride) : P::zero();
     }
   }
   const std::uint8_t* tile = m.w.values + first_row * m.w.row_stride;
-  Fetch<R> fetch(m.ahead, first_row);
-  const float* x = static_cast<const float*>(m.x);
+  Fetch<R> fetch(part, first_row);
+  const float* x = static_cast<const float*>(o.x);
   for (std::size_t k = 0; k < m.w.k_tiles; ++k) {
-    typename P::Vec part[R][N];
+    typename P::Vec sums[R][N];
     FIDDLER_UNROLL
     for (int r = 0; r < R; ++r) {
       FIDDLER_UNROLL
-      for (int n = 0; n < N; ++n) part[r][n] = P::zero();
+      for (int n = 0; n < N; ++n) sums[r][n] = P::zero();
     }
     for (int word = 0; word < F::kWords; ++word) {
       typename P::Words words[R];
       FIDDLER_UNROLL
       for (int r = 0; r < R; ++r) words[r] = P::load_words(tile + r * m.w.row_stride + word * 64);
       fetch.line(word);
-      add_word<P, F, R, N>(part, words, x, std::make_integer_sequence<int, F::kInputs>());
+      add_word<P, F, R, N>(sums, words, x, std::make_integer_sequence<int, F::kInputs>());
       x += F::kInputs * N;
     }
     FIDDLER_UNROLL
@@ -107,7 +109,7 @@ FIDDLER_INLINE void quantised_block(const Matmul& m, std::size_t first_row) {
       const Factors<P> factors = F::template factors<P>(m.w, first_row + r, k);
       FIDDLER_UNROLL
       for (int n = 0; n < N; ++n) {
-        acc[r][n] = P::fma(part[r][n], factors.scale, acc[r][n]);
+        acc[r][n] = P::fma(sums[r][n], factors.scale, acc[r][n]);
         if constexpr (F::kMinimum) acc[r][n] = P::fma(factors.minus_minimum, P::set1(x[n]), acc[r][n]);
       }
     }
@@ -118,26 +120,31 @@ FIDDLER_INLINE void quantised_block(const Matmul& m, std::size_t first_row) {
   FIDDLER_UNROLL
   for (int r = 0; r < R; ++r) {
     FIDDLER_UNROLL
-    for (int n = 0; n < N; ++n) P::store(c + r * m.c_row_stride + n * m.c_token_stride, acc[r][n]);
+    for (int n = 0; n < N; ++n) P::store(c + r * o.c_row_stride + n * o.c_token_stride, acc[r][n]);
   }
 }
 
 template <class P, class F, int N, int R = P::quantised_rows(N)>
-void quantised_rows(const Matmul& m, std::size_t row) {
-  for (; row + R <= m.w.row_tiles; row += R) quantised_block<P, F, R, N>(m, row);
+void quantised_rows(const Part& part, std::size_t row) {
+  for (; row + R <= part.m.w.row_tiles; row += R) quantised_block<P, F, R, N>(part, row);
   if constexpr (R > 1) {
-    if (row < m.w.row_tiles) quantised_rows<P, F, N, R / 2>(m, row);
+    if (row < part.m.w.row_tiles) quantised_rows<P, F, N, R / 2>(part, row);
   }
 }
 
 constexpr int kQuantisedTokens = 4;  // more are worth an expansion on every level
 
 template <class P, class F, int N = kQuantisedTokens>
-void quantised_matmul(const Matmul& m) {
+void quantised_operand(const Part& part) {
   if constexpr (N > 1) {
-    if (m.tokens < static_cast<std::size_t>(N)) return quantised_matmul<P, F, N - 1>(m);
+    if (part.operand.tokens < static_cast<std::size_t>(N)) return quantised_operand<P, F, N - 1>(part);
   }
-  quantised_rows<P, F, N>(m, 0);
+  quantised_rows<P, F, N>(part, 0);
+}
+
+template <class P, class F>
+void quantised_matmul(const Matmul& m) {
+  for (std::size_t i = 0; i < m.count; ++i) quantised_operand<P, F>(part_of(m, i));
 }
 
 template <class P, class F>
