@@ -197,7 +197,8 @@ def _lines(report: dict[str, Any]) -> list[str]:
         "        first GB/s     GB/s  of the slower   s/expert   core s   arena GB   peak beside it MB",
     ]
     rows = [
-        f"{result['precision']:6} {result['first_gbs']:11.2f} {result['gbs']:8.2f} {result['gbs'] / limit:14.0%} "
+        f"{result['precision']:6} {result['first_gbs']:11.2f} {result['gbs']:8.2f} "
+        f"{result['gbs'] / limit:14.0%} "
         f"{result['seconds_per_expert']:10.3f} {result['core_seconds_per_expert']:8.3f} "
         f"{result['arena_gb']:10.2f} {result['beside_arena_mb']:19.0f}"
         for result in report["results"]

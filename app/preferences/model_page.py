@@ -138,6 +138,7 @@ class ModelPage(SettingsPage):
     @Slot(object, object)
     def _on_loaded(self, status: EngineStatus, _: object) -> None:
         self._on_status(status)
+        self.calibration.look(self._model)  # another precision or other threads have another calibration
 
     @Slot()
     def _on_closed(self) -> None:
