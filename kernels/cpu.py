@@ -22,7 +22,7 @@ from kernels.isa import Isa, available_isas, check_available, default_isa
 from kernels.layout import ExpertShape, PackedLinear, check_block
 from kernels.pack import pack_expert
 from kernels.threads import default_pool_threads, pinning_allowed, usable_cpus
-from kernels.tuning import FormatTuning, Tuning
+from kernels.tuning import FormatTuning, Tuning, Ways
 from kernels.unpack import unpack_expert
 
 __all__ = [
@@ -194,16 +194,23 @@ class CpuPool:
     def tuning(self) -> Tuning:
         """How experts are multiplied; set it between calls, not while a ticket is waited for."""
         formats, panel_tokens = self._native.tuning()
-        choices = (FormatTuning(few, bool(eight), bool(many)) for few, eight, many in formats)
+        choices = (FormatTuning(few, bool(eight), bool(many), exact) for few, eight, many, exact in formats)
         return Tuning(dict(zip(WeightFormat, choices, strict=True)), panel_tokens)
 
     @tuning.setter
     def tuning(self, tuning: Tuning) -> None:
         choices = [tuning.formats[each] for each in WeightFormat]
         self._native.set_tuning(
-            [[each.few_tokens, int(each.few_eight_bit), int(each.many_eight_bit)] for each in choices],
+            [
+                [each.few_tokens, int(each.few_eight_bit), int(each.many_eight_bit), each.exact_tokens]
+                for each in choices
+            ],
             tuning.panel_tokens,
         )
+
+    def ways(self, weight_format: WeightFormat) -> Ways:
+        """The ways that this pool's level has for experts of a format."""
+        return Ways(*self._native.ways(weight_format.number))
 
     @property
     def native(self) -> Any:

@@ -113,20 +113,25 @@ class NativePool {
             {at<float>(x), at<float>(normed), at<std::int64_t>(ids), at<float>(weights)}};
   }
 
-  // For every format few_tokens, few_eight_bit and many_eight_bit.
-  void set_tuning(const std::array<std::array<std::size_t, 3>, kFormats>& formats, std::size_t panel_tokens) {
+  // For every format few_tokens, few_eight_bit, many_eight_bit and exact_tokens.
+  void set_tuning(const std::array<std::array<std::size_t, 4>, kFormats>& formats, std::size_t panel_tokens) {
     for (std::size_t f = 0; f < kFormats; ++f) {
-      tuning_.formats[f] = {formats[f][0], formats[f][1] != 0, formats[f][2] != 0};
+      tuning_.formats[f] = {formats[f][0], formats[f][1] != 0, formats[f][2] != 0, formats[f][3]};
     }
     tuning_.panel_tokens = panel_tokens;
   }
-  std::pair<std::array<std::array<std::size_t, 3>, kFormats>, std::size_t> tuning() const {
-    std::array<std::array<std::size_t, 3>, kFormats> formats;
+  std::pair<std::array<std::array<std::size_t, 4>, kFormats>, std::size_t> tuning() const {
+    std::array<std::array<std::size_t, 4>, kFormats> formats;
     for (std::size_t f = 0; f < kFormats; ++f) {
       const FormatTuning& each = tuning_.formats[f];
-      formats[f] = {each.few_tokens, each.few_eight_bit, each.many_eight_bit};
+      formats[f] = {each.few_tokens, each.few_eight_bit, each.many_eight_bit, each.exact_tokens};
     }
     return {formats, tuning_.panel_tokens};
+  }
+
+  std::pair<std::size_t, bool> ways(std::size_t format) const {
+    const Ways ways = ways_of(kernels_, static_cast<WeightFormat>(format));
+    return {ways.few_tokens, ways.eight_bit};
   }
 
   void close() { pool_->close(); }
@@ -183,5 +188,6 @@ NB_MODULE(_native, m) {
       .def("set_tuning", &NativePool::set_tuning)
       .def("close", &NativePool::close, nogil())
       .def("tuning", &NativePool::tuning)
+      .def("ways", &NativePool::ways)
       .def_prop_ro("threads", &NativePool::threads);
 }

@@ -30,9 +30,15 @@ Tiles expanded(const Tiles& w, const std::byte* tiles) {
 
 Tuning default_tuning(const Kernels& kernels) {
   Tuning tuning{};
-  for (std::size_t f = 0; f < kFormats; ++f) tuning.formats[f] = {kernels.few_tokens[f], false, false};
+  for (std::size_t f = 0; f < kFormats; ++f) tuning.formats[f] = {kernels.few_tokens[f], false, false, 0};
   tuning.panel_tokens = kPanelTokens;
   return tuning;
+}
+
+Ways ways_of(const Kernels& kernels, WeightFormat format) {
+  const auto f = static_cast<std::size_t>(format);
+  const bool one = kernels.few[f] == kernels.many && !kernels.expand[f];
+  return {one ? 0 : kernels.few[f]->max_tokens, kernels.eight_bit[f] != nullptr};
 }
 
 Way choose_way(const Kernels& kernels, const Tuning& tuning, WeightFormat format, std::size_t tokens) {
@@ -40,7 +46,8 @@ Way choose_way(const Kernels& kernels, const Tuning& tuning, WeightFormat format
   const FormatTuning& choice = tuning.formats[f];
   const bool few = tokens <= choice.few_tokens;
   const Product* eight_bit = kernels.eight_bit[f];
-  if (eight_bit && (few ? choice.few_eight_bit : choice.many_eight_bit)) {
+  const bool rounded = few ? choice.few_eight_bit && tokens > choice.exact_tokens : choice.many_eight_bit;
+  if (eight_bit && rounded) {
     return {format, eight_bit, nullptr, tokens > eight_bit->max_tokens};
   }
   const Product* product = kernels.few[f];

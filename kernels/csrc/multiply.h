@@ -10,9 +10,10 @@ namespace fiddler {
 
 // How the weights of a format are multiplied; measured by calibration (kernels/tuning.py).
 struct FormatTuning {
-  std::size_t few_tokens;  // up to this many tokens for one expert the weights are taken as they stand
-  bool few_eight_bit;      // ... with activations rounded to 8 bits, where the format and the level allow it
-  bool many_eight_bit;     // likewise for more tokens, in place of expansion to bf16
+  std::size_t few_tokens;    // up to this many tokens for one expert the weights are taken as they stand
+  bool few_eight_bit;        // ... with activations rounded to 8 bits, where the format and the level allow it
+  bool many_eight_bit;       // likewise for more tokens, in place of expansion to bf16
+  std::size_t exact_tokens;  // up to this many of the few activations stay as they are, whatever few_eight_bit
 };
 
 struct Tuning {
@@ -31,6 +32,14 @@ struct Way {
 
   std::size_t activation_bytes() const { return product->activation_bytes; }
 };
+
+// Which ways there are for a format beside the one for many tokens.
+struct Ways {
+  std::size_t few_tokens;  // the most tokens of the way that takes weights as they stand; 0 where it is the same one
+  bool eight_bit;
+};
+
+Ways ways_of(const Kernels& kernels, WeightFormat format);
 
 Way choose_way(const Kernels& kernels, const Tuning& tuning, WeightFormat format, std::size_t tokens);
 
