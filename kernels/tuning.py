@@ -77,7 +77,7 @@ class FormatTuning:
 
 @dataclass(frozen=True)
 class Tuning:
-    """How experts are multiplied. Above `panel_tokens` tokens for an expert a call is divided by w2's rows."""
+    """How experts are multiplied. Above `panel_tokens` tokens for one expert work is divided by w2's rows."""
 
     formats: Mapping[WeightFormat, FormatTuning]
     panel_tokens: int

@@ -34,7 +34,7 @@ def eight_bit_speedup(times: Mapping[Way, Times], tuning: FormatTuning) -> float
 
     Compared with what `choose_ways` takes without EIGHT_BIT.
     """
-    exact_times = {way: known for way, known in times.items() if way is not Way.EIGHT_BIT}
+    exact_times: dict[Way, Times] = {way: known for way, known in times.items() if way is not Way.EIGHT_BIT}
     exact = choose_ways(exact_times)
     rounded = [tokens for tokens in times[Way.EXPANDED] if tuning.way(tokens) is Way.EIGHT_BIT]
     if not rounded:
@@ -59,7 +59,7 @@ def choose_panel_tokens(by_panels: Times, by_rows: Times) -> int:
 
 
 def _candidates(times: Mapping[Way, Times]) -> Iterator[tuple[tuple[float, int, int], FormatTuning]]:
-    """Every sequence of ways with the time of each at hand: (cost, counts rounded, counts expanded), tuning."""
+    """Every sequence of ways with the time of each at hand: (cost, counts rounded, expanded), tuning."""
     counts = sorted(times[Way.EXPANDED])
     for few in range(len(counts) + 1):
         for end in range(few, len(counts) + 1):
