@@ -10,9 +10,10 @@
 namespace fiddler {
 namespace {
 
-// Where the range of codes 0 to 15 starts and ends, in steps inwards from the least and the greatest weight. Five
-// starts, two passes each and one more for the best: relative error of normal weights 0.0697; thirteen starts of
-// three passes 0.0691; least and greatest weight alone 0.0783.
+// Where the range of codes 0 to 15 starts and ends, in steps inwards from the least and the greatest weight. Relative
+// error of normal weights: 0.0696 with these five, of two passes each, and two more passes for the best; 0.0691 with
+// thirteen of three passes; 0.0783 with the least and the greatest weight alone. Two Zen 4 cores, each: 200 million
+// weights a second with AVX-512, 125 with AVX2, 68 without; a start is a tenth of the time.
 constexpr float kStarts[][2] = {{0.0f, 0.0f}, {0.5f, -0.25f}, {0.0f, 0.5f}, {0.25f, 0.0f}, {-0.25f, 0.25f}};
 
 using Lanes = float[kLanes];
