@@ -39,7 +39,9 @@ inline std::uint16_t half_bits(float value) {
   const std::uint32_t bits = float_bits(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000u;
   const float magnitude = float_from_bits(bits & 0x7fffffffu);
-  if (magnitude < kHalfNormal) return static_cast<std::uint16_t>(sign | static_cast<std::uint32_t>(magnitude / kHalfStep));
+  if (magnitude < kHalfNormal) {
+    return static_cast<std::uint16_t>(sign | static_cast<std::uint32_t>(magnitude / kHalfStep));
+  }
   return static_cast<std::uint16_t>(sign | (((bits & 0x7fffffffu) - 0x38000000u) >> 13));
 }
 

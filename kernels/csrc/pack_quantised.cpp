@@ -28,7 +28,9 @@ class RowOfTiles {
   }
 
  private:
-  std::uint8_t* panel(std::size_t k) const { return out_ + (matrix_ == ExpertMatrix::kDown ? k : row_ / 2) * shape_.panel_bytes(); }
+  std::uint8_t* panel(std::size_t k) const {
+    return out_ + (matrix_ == ExpertMatrix::kDown ? k : row_ / 2) * shape_.panel_bytes();
+  }
   std::size_t index(std::size_t k) const {  // of the tile in its panel
     if (matrix_ == ExpertMatrix::kDown) return shape_.gate_up_tiles() + row_;
     return (2 * static_cast<int>(matrix_) + row_ % 2) * shape_.k_tiles() + k;
