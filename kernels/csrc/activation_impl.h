@@ -47,27 +47,40 @@ FIDDLER_INLINE typename P::Vec neurons(const float* gate, const float* up) {
   return finite<P>(P::mul(silu<P>(finite<P>(P::load(gate))), finite<P>(P::load(up))));
 }
 
-// Floats of one token's activations of a k tile: 32 inputs, and their sum where kSum. Sums of all tokens follow
-// the inputs of all tokens.
-template <bool kSum>
-constexpr std::size_t tile_activations() {
-  return kSum ? 33 : 32;
-}
+// How products want their activations.
+struct Plain {
+  static constexpr bool kSum = false;    // with a tile's 32 inputs goes their sum; sums follow the inputs of all tokens
+  static constexpr float kFactor = 1.0f;  // what inputs are multiplied with
+  static constexpr std::size_t kTileFloats = 32;
+};
+
+// kFactor: products with up to 32 values of up to 128 stay finite, whatever the input, before a scale makes them
+// smaller again. Only inputs below 1e-34 lose bits by it.
+template <bool kWithSum>
+struct ForGroups {
+  static constexpr bool kSum = kWithSum;
+  static constexpr float kFactor = 1.0f / 4096;
+  static constexpr std::size_t kTileFloats = kSum ? 33 : 32;
+};
 
 // One token's activations of one k tile, given as two vectors; `tile` is where the tile's begin.
-template <class P, bool kSum>
+template <class P, class A>
 FIDDLER_INLINE void store_tile(typename P::Activation* tile, std::size_t n, std::size_t tokens,
                                typename P::Vec low, typename P::Vec high) {
+  if constexpr (A::kFactor != 1.0f) {
+    low = P::mul(low, P::set1(A::kFactor));
+    high = P::mul(high, P::set1(A::kFactor));
+  }
   const std::size_t stride = 2 * tokens;  // from a pair of a token to its next pair
   P::store_pairs(tile + 2 * n, stride, low);
   P::store_pairs(tile + 8 * stride + 2 * n, stride, high);
-  if constexpr (kSum) tile[16 * stride + n] = P::sum(P::add(low, high));
+  if constexpr (A::kSum) tile[16 * stride + n] = P::sum(P::add(low, high));
 }
 
-template <class P, bool kSum>
+template <class P, class A>
 void pack(const float* const* source, std::size_t tokens, std::size_t cols, std::size_t k_tiles, void* x) {
   auto* tile = static_cast<typename P::Activation*>(x);
-  for (std::size_t k = 0; k < k_tiles; ++k, tile += tokens * tile_activations<kSum>()) {
+  for (std::size_t k = 0; k < k_tiles; ++k, tile += tokens * A::kTileFloats) {
     for (std::size_t n = 0; n < tokens; ++n) {
       const float* from = source[n] + k * 32;
       float padded[32] = {};
@@ -75,19 +88,19 @@ void pack(const float* const* source, std::size_t tokens, std::size_t cols, std:
         std::memcpy(padded, from, (cols - k * 32) * sizeof(float));
         from = padded;
       }
-      store_tile<P, kSum>(tile, n, tokens, P::load(from), P::load(from + 16));
+      store_tile<P, A>(tile, n, tokens, P::load(from), P::load(from + 16));
     }
   }
 }
 
-template <class P, bool kSum>
+template <class P, class A>
 void swiglu(const float* gate_up, std::size_t tokens, void* x) {
   auto* tile = static_cast<typename P::Activation*>(x);
   const std::size_t stride = tokens * 16;
   for (std::size_t n = 0; n < tokens; ++n) {
     const float* gate = gate_up + n * 16;
-    store_tile<P, kSum>(tile, n, tokens, neurons<P>(gate, gate + 2 * stride),
-                        neurons<P>(gate + stride, gate + 3 * stride));
+    store_tile<P, A>(tile, n, tokens, neurons<P>(gate, gate + 2 * stride),
+                     neurons<P>(gate + stride, gate + 3 * stride));
   }
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 struct Avx512Ops {
   using Vec = __m512;
+  static constexpr bool kFused = true;
   static FIDDLER_INLINE Vec zero() { return _mm512_setzero_ps(); }
   static FIDDLER_INLINE Vec set1(float v) { return _mm512_set1_ps(v); }
   static FIDDLER_INLINE Vec load(const float* p) { return _mm512_loadu_ps(p); }

@@ -3,8 +3,8 @@
 //
 // The 32 activations of a token in a k tile share a scale, a 127th of the largest: an error of about half a
 // percent. A tile's activations are [8 words][tokens][4 bytes], then a scale for each token, then what corrects its
-// sums: for int4 the sum of its (rounded) activations, which the minimum is multiplied with; for int8 the whole
-// number that a policy with kBias starts from.
+// sums: for int4 the sum of its whole numbers, which the minimum is multiplied with; for int8 the whole number that
+// a policy with kBias starts from. The scale comes last, within an addition: nothing overflows before.
 //
 // Beside policy.h's operations a policy provides
 //   Ints           16 whole numbers; no_ints, set1_ints, floats
@@ -44,9 +44,9 @@ FIDDLER_INLINE void store_eight_bit(std::uint8_t* tile, std::size_t n, std::size
   auto* scales = reinterpret_cast<float*>(tile + 8 * stride);
   scales[n] = scale;
   if constexpr (F::kMinimum) {
-    scales[tokens + n] = scale * sum;
+    scales[tokens + n] = sum;
   } else {
-    const auto bias = static_cast<std::int32_t>(-128.0f * sum);
+    const auto bias = static_cast<std::int32_t>(checked == 0.0f ? -128.0f * sum : 0.0f);  // no number: no matter
     std::memcpy(scales + tokens + n, &bias, sizeof(bias));
   }
 }
@@ -152,9 +152,13 @@ FIDDLER_INLINE void eight_bit_block(const Part& part, std::size_t first_row) {
       const Factors<P> factors = F::template factors<P>(m.w, first_row + r, k);
       FIDDLER_UNROLL
       for (int n = 0; n < N; ++n) {
-        const typename P::Vec scale = P::mul(factors.scale, P::set1(scales[n]));
-        acc[r][n] = P::fma(P::floats(sums[r][n]), scale, acc[r][n]);
-        if constexpr (F::kMinimum) acc[r][n] = P::fma(factors.minus_minimum, P::set1(scales[N + n]), acc[r][n]);
+        typename P::Vec sum = P::floats(sums[r][n]);
+        if constexpr (F::kMinimum) {
+          sum = P::fma(sum, factors.scale, P::mul(factors.minus_minimum, P::set1(scales[N + n])));
+        } else {
+          sum = P::mul(sum, factors.scale);
+        }
+        acc[r][n] = P::fma(sum, P::set1(scales[n]), acc[r][n]);
       }
     }
     x += N * kTokenTileBytes;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "aligned.h"
@@ -77,9 +78,14 @@ void run_neurons(const ExpertCall& call, const GroupSpan& span, std::size_t firs
   }
 }
 
-// out[0, columns) += weight * from[0, columns)
+// out[0, columns) += weight * from[0, columns). A sum that overflowed counts as the largest number: two infinities
+// of different sign would make a NaN. A NaN stays one.
 inline void add_scaled(float* out, const float* from, float weight, std::size_t columns) {
-  for (std::size_t c = 0; c < columns; ++c) out[c] += weight * from[c];
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  for (std::size_t c = 0; c < columns; ++c) {
+    const float above = from[c] < -kLargest ? -kLargest : from[c];
+    out[c] += weight * (above > kLargest ? kLargest : above);
+  }
 }
 
 }  // namespace fiddler

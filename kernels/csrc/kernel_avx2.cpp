@@ -15,6 +15,7 @@ struct Avx2 {
   using Weight = Vec;
   using Input = __m256;
   using Activation = float;
+  static constexpr bool kFused = true;
   static constexpr int kHalves = 2;
   static constexpr int kMaxTokens = 6;  // 12 accumulators, 2 weights and 1 input of 16 registers
   static constexpr int rows(int n) { return n == 1 ? 4 : n <= 3 ? 2 : 1; }

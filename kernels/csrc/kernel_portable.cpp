@@ -13,6 +13,7 @@ struct Portable {
   using Weight = Vec;
   using Input = float;
   using Activation = float;
+  static constexpr bool kFused = false;
   static constexpr int kHalves = 2;
   static constexpr int kMaxTokens = 4;
   static constexpr int rows(int) { return 1; }  // 16 floats fill four of the 16 registers that SSE2 has

@@ -7,6 +7,7 @@
 //   Vec            16 floats; zero, load, store, set1, add, mul, fma(a, b, c) = a * b + c, div, round,
 //                  max, min (the second argument where one is NaN), zero_below(v, x, limit) = 0 where
 //                  x < limit, else v; exp2i(n) = 2^n for whole n from -126 to 127; sum, a float
+//   kFused         whether fma rounds once
 //   Activation     the stored type of an activation
 //   kHalves        in how many steps a pair of inputs is multiplied: 2 (even, then odd) or 1 (dot product)
 //   Weight weight(tile_pair, half), Input input(pair, half), dot(acc, weight, input)

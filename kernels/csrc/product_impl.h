@@ -77,7 +77,7 @@ void matmul(const Matmul& m) {
 template <class P>
 constexpr Product make_product() {
   static_assert(P::kMaxTokens <= kMaxGroup, "buffers on the stack hold kMaxGroup tokens");
-  return {P::kMaxTokens, 32 * sizeof(typename P::Activation), &pack<P, false>, &matmul<P>, &swiglu<P, false>};
+  return {P::kMaxTokens, 32 * sizeof(typename P::Activation), &pack<P, Plain>, &matmul<P>, &swiglu<P, Plain>};
 }
 
 }  // namespace

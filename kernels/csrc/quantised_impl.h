@@ -2,6 +2,9 @@
 //
 // Weights become floats in registers. The scale is applied to the sum over a group, not to each weight; int4's
 // minimum is subtracted as minimum x (sum of the group's inputs), which the packed activations carry along.
+//
+// A sum may overflow to an infinity, but two of different sign must not meet: that would be a NaN from finite
+// inputs. So no product becomes an infinity on its own: it is finite, or added within one instruction.
 #pragma once
 
 #include <utility>
@@ -52,6 +55,19 @@ struct Int4 {
             P::mul(P::mul(P::halves(side + 32), P::bytes(group + 16)), P::set1(-1.0f))};
   }
 };
+
+template <class F>
+using Inputs = ForGroups<F::kMinimum>;
+
+// a * b + c; the product alone does not overflow, see above.
+template <class P>
+FIDDLER_INLINE typename P::Vec add_product(typename P::Vec a, typename P::Vec b, typename P::Vec c) {
+  if constexpr (P::kFused) {
+    return P::fma(a, b, c);
+  } else {
+    return P::add(finite<P>(P::mul(a, b)), c);
+  }
+}
 
 // sums[r][n] += weights of input i x that input, for the inputs i... of one word of R rows.
 template <class P, class F, int R, int N, int... i>
@@ -107,10 +123,13 @@ FIDDLER_INLINE void quantised_block(const Part& part, std::size_t first_row) {
     FIDDLER_UNROLL
     for (int r = 0; r < R; ++r) {
       const Factors<P> factors = F::template factors<P>(m.w, first_row + r, k);
+      const typename P::Vec inverse = P::set1(1.0f / Inputs<F>::kFactor);
+      const typename P::Vec scale = P::mul(factors.scale, inverse);
+      const typename P::Vec minus_minimum = F::kMinimum ? P::mul(factors.minus_minimum, inverse) : P::zero();
       FIDDLER_UNROLL
       for (int n = 0; n < N; ++n) {
-        acc[r][n] = P::fma(sums[r][n], factors.scale, acc[r][n]);
-        if constexpr (F::kMinimum) acc[r][n] = P::fma(factors.minus_minimum, P::set1(x[n]), acc[r][n]);
+        acc[r][n] = add_product<P>(sums[r][n], scale, acc[r][n]);
+        if constexpr (F::kMinimum) acc[r][n] = add_product<P>(minus_minimum, P::set1(x[n]), acc[r][n]);
       }
     }
     if constexpr (F::kMinimum) x += N;
@@ -149,8 +168,8 @@ void quantised_matmul(const Matmul& m) {
 
 template <class P, class F>
 constexpr Product make_quantised_product() {
-  return {kQuantisedTokens, tile_activations<F::kMinimum>() * sizeof(float), &pack<P, F::kMinimum>,
-          &quantised_matmul<P, F>, &swiglu<P, F::kMinimum>};
+  return {kQuantisedTokens, Inputs<F>::kTileFloats * sizeof(float), &pack<P, Inputs<F>>, &quantised_matmul<P, F>,
+          &swiglu<P, Inputs<F>>};
 }
 
 template <class P, class F, int... i>
