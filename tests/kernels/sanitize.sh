@@ -18,12 +18,13 @@ done
 "$python" -c "import torch, nanobind, pytest" || { echo "Install torch, nanobind and pytest for $python." >&2; exit 1; }
 
 build() {  # folder, sanitizers, targets
-  cmake -S . -B "$1" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="${CXX:-g++}" \
+  cmake -S . -B "$1" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     -DPython_EXECUTABLE="$python" -DFIDDLER_STRESS=ON -DFIDDLER_SANITIZE="$2" >"$1.log" 2>&1 ||
     { cat "$1.log" >&2; exit 1; }
   cmake --build "$1" --target "${@:3}"
 }
 
+export CXX=${CXX:-g++}
 root=build/sanitize
 mkdir -p $root
 build $root/address address,undefined kernels_stress _native
@@ -55,8 +56,8 @@ export PYTHONPATH=$tree PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
 # Leaks: Python and torch free much at exit or never. The runtime must be loaded before the interpreter, and
 # the C++ library with it, so that it finds the exceptions' functions.
 export ASAN_OPTIONS=detect_leaks=0:halt_on_error=1
-export LD_PRELOAD="$("${CXX:-g++}" -print-file-name=libasan.so) $("${CXX:-g++}" -print-file-name=libubsan.so) \
-$("${CXX:-g++}" -print-file-name=libstdc++.so.6)"
+export LD_PRELOAD="$("$CXX" -print-file-name=libasan.so) $("$CXX" -print-file-name=libubsan.so) \
+$("$CXX" -print-file-name=libstdc++.so.6)"
 "$python" -c "
 import kernels._native as native
 assert native.__file__.startswith('$tree'), native.__file__
