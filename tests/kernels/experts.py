@@ -1,7 +1,7 @@
 """Random experts of every format, the ways to multiply them, and what each way should give in float64.
 
-The reference shares nothing with the kernels: plain matrices, dequantised by definition, and torch. It can round
-weights and activations where a way rounds them, so that what is left is the error of float32 sums alone.
+The reference shares nothing with the kernels: plain matrices, dequantised by definition, and torch. It can
+round weights and activations where a way rounds them: what is left is the error of float32 sums alone.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from kernels.cpu import CpuPool, ExpertJob, ExpertShape, Isa, pack_expert
 from kernels.formats import WeightFormat
 from kernels.pack import pack_quantised
 from kernels.quantised import Int4Matrix, Int8Matrix, QuantisedMatrix
-from kernels.tuning import FormatTuning, Tuning
+from kernels.tuning import FormatTuning, Tuning, Way
 from kernels.unpack import unpack_quantised
 
 ALWAYS = 1 << 20  # more tokens than any test has
 BY_PANELS, BY_ROWS = ALWAYS, 0  # Tuning.panel_tokens: how a call is divided
-AS_THEY_STAND = 4  # tokens: quantised weights are expanded for more, whatever a tuning says
+AS_THEY_STAND = 4  # tokens: quantised weights are expanded or rounded for more, whatever a tuning says
 
 
 @dataclass(frozen=True)
@@ -38,26 +38,15 @@ class Expert:
         return ExpertJob(self.block, torch.arange(count, dtype=torch.int32), torch.ones(count), panels)
 
 
-class Way(Enum):
-    """How weights meet activations: the tuning that asks for it."""
-
-    AS_THEY_ARE = FormatTuning(ALWAYS)
-    EXPANDED = FormatTuning(0)
-    FEW_EIGHT_BIT = FormatTuning(ALWAYS, few_eight_bit=True)
-    MANY_EIGHT_BIT = FormatTuning(0, many_eight_bit=True)
-
-    @property
-    def eight_bit(self) -> bool:
-        return self.value.few_eight_bit or self.value.many_eight_bit
-
-
 def ways(format: WeightFormat) -> list[Way]:
     """Those that differ for a format: 8-bit activations do nothing to bf16."""
-    return [Way.AS_THEY_ARE, Way.EXPANDED] if format is WeightFormat.BF16 else list(Way)
+    return [way for way in Way if way is not Way.EIGHT_BIT or format is not WeightFormat.BF16]
 
 
 def tuning(way: Way, panel_tokens: int) -> Tuning:
-    return Tuning(dict.fromkeys(WeightFormat, way.value), panel_tokens)
+    """Every format that way, for any number of tokens as far as the level can."""
+    choice = FormatTuning(few_tokens=0 if way is Way.EXPANDED else ALWAYS, few_eight_bit=way is Way.EIGHT_BIT)
+    return Tuning(dict.fromkeys(WeightFormat, choice), panel_tokens)
 
 
 class Activations(Enum):
@@ -83,10 +72,9 @@ class Precision:
 
 def precision(isa: Isa, format: WeightFormat, way: Way, tokens: int) -> Precision:
     quantised = format is not WeightFormat.BF16
-    if quantised and way.eight_bit and isa is not Isa.PORTABLE:
+    if quantised and way is Way.EIGHT_BIT and isa is not Isa.PORTABLE:
         return Precision(Activations.EIGHT_BIT, expands=False)
-    few = way in (Way.AS_THEY_ARE, Way.FEW_EIGHT_BIT) and tokens <= AS_THEY_STAND
-    if quantised and few:
+    if quantised and way is not Way.EXPANDED and tokens <= AS_THEY_STAND:
         return Precision(Activations.FLOAT, expands=False)
     rounds = isa >= Isa.AVX512_BF16
     return Precision(Activations.BF16 if rounds else Activations.FLOAT, expands=quantised)
@@ -99,7 +87,7 @@ def matrix_sizes(shape: ExpertShape) -> tuple[tuple[int, int], ...]:
 
 
 def random_matrix(format: WeightFormat, rows: int, cols: int, g: torch.Generator) -> QuantisedMatrix:
-    """Every value, scales and minimums of either sign, and products that stay near 1 (in root mean square)."""
+    """Every value, scales and minimums of either sign, and products that stay near 1."""
 
     def factors(count: int, size: float) -> Tensor:
         sign = torch.randint(0, 2, (rows, count), generator=g) * 2 - 1

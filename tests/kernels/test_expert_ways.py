@@ -16,7 +16,6 @@ from tests.kernels.experts import (
     BY_ROWS,
     Activations,
     Precision,
-    Way,
     errors,
     exact,
     make_expert,
@@ -92,37 +91,3 @@ def test_rounding_costs_what_the_precision_may_cost(
                 error = errors(run(pool, expert, x[:count]), plain[:count])
                 assert float(error.median()) <= bound, (way, count)
                 assert float(error.max()) <= slack * bound, (way, count)
-
-
-@pytest.mark.parametrize("format", [WeightFormat.INT8, WeightFormat.INT4])
-def test_few_and_many_tokens_meet_eight_bits_alike(isa: Isa, format: WeightFormat) -> None:
-    expert = make_expert(ExpertShape(70, 300, format))
-    x = make_rows(40, 70)
-    with CpuPool(2, isa) as pool:
-        for count in (1, 4, 7, 40):
-            outputs = []
-            for way in (Way.FEW_EIGHT_BIT, Way.MANY_EIGHT_BIT):
-                pool.tuning = tuning(way, BY_ROWS)
-                outputs.append(run(pool, expert, x[:count]))
-            if (
-                isa is not Isa.PORTABLE
-            ):  # which has no products with 8 bits and keeps to the formats' other ways
-                assert torch.equal(*outputs)
-            assert float(errors(outputs[0], outputs[1].double()).max()) <= 0.03
-
-
-@pytest.mark.parametrize("format", WeightFormat)
-def test_a_tuning_decides_from_its_number_of_tokens_on(isa: Isa, format: WeightFormat) -> None:
-    """Up to few_tokens tokens the first way, above the second: each gives the bits of that way alone."""
-    expert = make_expert(ExpertShape(70, 300, format))
-    x = make_rows(6, 70)
-    with CpuPool(2, isa) as pool:
-        for limit in (0, 1, 3, 4):
-            mixed = tuning(Way.AS_THEY_ARE, BY_ROWS)
-            choice = type(mixed.formats[format])(limit, many_eight_bit=True)
-            mixed = type(mixed)(dict.fromkeys(WeightFormat, choice), BY_ROWS)
-            for count in range(1, 7):
-                pool.tuning = mixed
-                ours = run(pool, expert, x[:count])
-                pool.tuning = tuning(Way.AS_THEY_ARE if count <= limit else Way.MANY_EIGHT_BIT, BY_ROWS)
-                assert torch.equal(ours, run(pool, expert, x[:count])), (limit, count)

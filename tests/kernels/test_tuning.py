@@ -54,6 +54,18 @@ def test_activations_are_rounded_where_the_tuning_says(isa: Isa, tuning: FormatT
             assert pool.tuning.formats[WeightFormat.INT8] == tuning
 
 
+def test_a_pool_keeps_what_it_is_given(isa: Isa) -> None:
+    given = Tuning(dict(zip(WeightFormat, TUNINGS[-3:], strict=True)), panel_tokens=1 << 40)
+    with CpuPool(1, isa) as pool, CpuPool(1, isa) as other:
+        default = pool.tuning
+        assert not any(each.eight_bit for each in default.formats.values())  # rounding is measured first
+        pool.tuning = given
+        assert pool.tuning == given
+        assert other.tuning == default
+        pool.tuning = default
+        assert pool.tuning == default
+
+
 def aligned(count: int) -> Tensor:
     buffer = torch.empty(count + 63, dtype=torch.uint8)
     start = -buffer.data_ptr() % 64
