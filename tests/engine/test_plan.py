@@ -135,19 +135,22 @@ def test_more_context_never_places_more_experts(context: int, more: int, budget:
     policy=st.sampled_from(["paper", "cpu", "stream"]),
     bandwidth=st.none() | st.floats(5e9, 400e9),
     threads=st.integers(1, 8),
+    precision=st.sampled_from(PRECISIONS),
 )
 def test_any_plan_is_consistent(
-    gib: float | None, policy: str, bandwidth: float | None, threads: int
+    gib: float | None, policy: str, bandwidth: float | None, threads: int, precision: str
 ) -> None:
     hardware = machine(gib)
     hardware = replace(hardware, memory=replace(hardware.memory, read_bandwidth=bandwidth))
-    plan = make_plan(hardware, MIXTRAL, LoadOptions(policy=policy, threads=threads))
+    plan = make_plan(hardware, MIXTRAL, LoadOptions(policy=policy, threads=threads, precision=precision))
     low, high = plan.decode_range
     assert 0 < low < high
     assert plan.assumptions
     assert "before calibration" in plan.basis
     if not plan.has_gpu:
         assert plan.expert_slots == 0
+    assert plan.precision == precision
+    assert plan.best_precision == "bf16"
     json.dumps(plan.to_dict())
 
 

@@ -50,6 +50,17 @@ def test_reads_what_the_library_writes(scratch, table):
             assert bytes(buffer) == array.tobytes()
 
 
+@pytest.mark.parametrize(("start", "length"), [(0, 3), (5, 4), (20, 100), (0, 24), (24, 5)])
+def test_a_part_of_a_tensor_is_read_as_far_as_it_and_the_buffer_go(tmp_path, start, length):
+    values = np.arange(24, dtype=np.uint8)
+    (tmp_path / "model.safetensors").write_bytes(save({"a": values, "b": values + 100}))
+    buffer = bytearray(b"\xff" * length)
+    with Checkpoint(tmp_path) as checkpoint:
+        checkpoint.read_into(checkpoint.info("a", (24,)), memoryview(buffer), start)
+    expected = values.tobytes()[start : start + length]
+    assert bytes(buffer) == expected + b"\xff" * (length - len(expected))
+
+
 def write(file, header, data=b"\0" * 8):
     raw = header if isinstance(header, bytes) else json.dumps(header).encode()
     file.write_bytes(len(raw).to_bytes(8, "little") + raw + data)

@@ -110,6 +110,28 @@ def reference(model, banks):
     return logits
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("weight_format", QUANTISED)
+@pytest.mark.parametrize("policy", ["stream", "cpu"])
+@pytest.mark.parametrize("placed", [0.0, 0.5, 1.0])
+def test_a_whole_model_on_a_gpu_answers_as_its_weights_say(model, reference, weight_format, policy, placed):
+    ids = torch.randint(0, 61, (24,), generator=torch.Generator().manual_seed(1))
+    expected = reference(weight_format, ids)
+    options = LoadOptions(threads=2, device="cuda", policy=policy, precision=weight_format)
+    resident = np.random.default_rng(0).random((2, 4)) < placed
+    with load_model(model.path, options, Placement(resident)) as loaded:
+        cache = loaded.model.new_cache(len(ids))
+        parts = [loaded.model.forward(ids[:16], cache, logits="all")]
+        parts += [loaded.model.forward(token[None], cache) for token in ids[16:]]
+        ours = torch.cat(parts)
+        if policy == "stream" and placed == 0:
+            assert loaded.counters.streamed_bytes % loaded.bank.shape.nbytes == 0
+            assert loaded.counters.streamed_bytes > 0
+    errors = (ours - expected).norm(dim=1) / expected.norm(dim=1)
+    assert float(errors.max()) < 0.03
+
+
 @pytest.mark.parametrize("weight_format", QUANTISED)
 @pytest.mark.parametrize("placed", [None, 0.0, 0.5, 1.0])
 def test_a_whole_model_answers_as_its_weights_say(model, reference, weight_format, placed):
