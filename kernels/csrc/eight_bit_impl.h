@@ -195,7 +195,7 @@ void eight_bit_matmul(const Matmul& m) {
 
 template <class P, class F>
 constexpr Product make_eight_bit_product() {
-  return {P::kEightBitTokens, kTokenTileBytes, &eight_bit_pack<P, F>, &eight_bit_matmul<P, F>,
+  return {P::kEightBitTokens, P::kEightBitTokens, kTokenTileBytes, &eight_bit_pack<P, F>, &eight_bit_matmul<P, F>,
           &eight_bit_swiglu<P, F>};
 }
 

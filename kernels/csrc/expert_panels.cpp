@@ -115,7 +115,7 @@ void add_groups_and_spans(PanelState& state) {
   for (const ExpertJob& job : call.jobs) {
     const Way way = choose_way(call.kernels, call.tuning, call.shape.format, job.count);
     token_groups.clear();
-    add_groups(token_groups, 0, job.count, way.product->max_tokens);
+    add_groups(token_groups, 0, job.count, way.group_tokens);
     for (const Group& g : token_groups) {
       state.groups.push_back({&job, way, g.first, g.tokens, nullptr});
       bytes += packed_bytes(call.shape, way, g.tokens);

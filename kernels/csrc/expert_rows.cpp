@@ -73,11 +73,12 @@ void RowState::multiply_rows(const GroupSpan& span, std::size_t first_row, std::
   Workspace& workspace = Workspace::of_thread();
   std::vector<Operand>& operands = workspace.operands(span.count());
   const std::size_t stride = (end_row - first_row) * kTileRows;
+  const std::size_t step = span.way().blocked ? kBlockTiles : job.panels();
   const auto tiles = [&](std::size_t panel, std::size_t row) {
-    return down_tiles(call.shape, job.block, panel, std::min(kBlockTiles, job.end_panel - panel), row,
+    return down_tiles(call.shape, job.block, panel, std::min(step, job.end_panel - panel), row,
                       std::min(kBlockRows, end_row - row));
   };
-  for (std::size_t panel = job.first_panel; panel < job.end_panel; panel += kBlockTiles) {
+  for (std::size_t panel = job.first_panel; panel < job.end_panel; panel += step) {
     for (std::size_t row = first_row; row < end_row; row += kBlockRows) {
       float* c = products + (row - first_row) * kTileRows;
       for (std::size_t g = 0; g < span.count(); ++g) {
@@ -88,8 +89,8 @@ void RowState::multiply_rows(const GroupSpan& span, std::size_t first_row, std::
       std::optional<Tiles> next;
       if (row + kBlockRows < end_row) {
         next = tiles(panel, row + kBlockRows);
-      } else if (panel + kBlockTiles < job.end_panel) {
-        next = tiles(panel + kBlockTiles, first_row);
+      } else if (panel + step < job.end_panel) {
+        next = tiles(panel + step, first_row);
       }
       multiply(span.way(), tiles(panel, row), operands.data(), operands.size(), panel > job.first_panel,
                next ? &*next : nullptr, workspace.scratch());
@@ -126,7 +127,7 @@ void add_segments(RowState& state) {
     add_groups(parts, 0, job.count, kSegmentTokens);
     for (const Group& part : parts) {
       token_groups.clear();
-      add_groups(token_groups, part.first, part.tokens, way.product->max_tokens);
+      add_groups(token_groups, part.first, part.tokens, way.group_tokens);
       for (const Group& g : token_groups) {
         state.groups.push_back({&job, way, g.first, g.tokens, nullptr});
         bytes += packed_bytes(call.shape, way, g.tokens);

@@ -64,6 +64,7 @@ struct Matmul {
 // Products with weights of one format.
 struct Product {
   std::size_t max_tokens;        // of one operand: what the registers hold
+  std::size_t shared_tokens;     // of each of several operands: what is fastest where they share a block of tiles
   std::size_t activation_bytes;  // of one token's packed activations of one k tile
 
   // Packs `tokens` rows of `cols` floats for Matmul, padded with zeros to k_tiles * 32 inputs. The order within
@@ -105,7 +106,7 @@ struct Kernels {
   void (*attend)(const Attend&);
 };
 
-constexpr std::size_t kMaxGroup = 32;  // no product takes more tokens at once; sizes buffers on the stack
+constexpr std::size_t kMaxGroup = 64;  // no product takes more tokens at once; sizes buffers on the stack
 
 // Levels share what the higher one has no better way for: AMX multiplies few tokens as AVX512_BF16 does, and
 // both read quantised weights as AVX512 does.

@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kVectorTokens = 4;
 constexpr std::size_t kTileTokens = 16;    // rows of a tile register
 constexpr std::size_t kTokenBytes = 64;    // 32 bf16 inputs
-constexpr int kMaxTokens = 32;             // two tile registers of activations
+constexpr int kPairTokens = 32;            // two registers of activations, two of weights
+constexpr int kMaxTokens = 64;             // four registers of sums
 
 // The operand of LDTILECFG.
 struct alignas(64) TileConfig {
@@ -30,9 +31,11 @@ struct alignas(64) TileConfig {
   }
 };
 
-// Registers: sums 0 and 1 (first 16 tokens x two row tiles), 2 and 3 (the other tokens); activations 4 and 5;
-// weights 6 and 7.
-void configure(std::size_t first, std::size_t second) {
+// For up to kPairTokens tokens and two row tiles: sums 0 and 1 (first 16 tokens), 2 and 3 (the others), activations
+// 4 and 5, weights 6 and 7.
+void configure_pair(std::size_t tokens) {
+  const std::size_t first = tokens < kTileTokens ? tokens : kTileTokens;
+  const std::size_t second = tokens > kTileTokens ? tokens - kTileTokens : 1;
   TileConfig config;
   config.set(0, first);
   config.set(1, first);
@@ -42,6 +45,19 @@ void configure(std::size_t first, std::size_t second) {
   config.set(5, second);
   config.set(6, kPairs);
   config.set(7, kPairs);
+  _tile_loadconfig(&config);
+}
+
+// For more tokens and one row tile: a sum for each 16 tokens, activations 4 and 5 and, for the last, 7, weights 6.
+void configure_column(std::size_t tokens) {
+  const std::size_t count = (tokens + kTileTokens - 1) / kTileTokens;
+  const std::size_t rest = tokens - (count - 1) * kTileTokens;
+  TileConfig config;
+  for (std::size_t i = 0; i < 4; ++i) config.set(static_cast<int>(i), i + 1 < count ? kTileTokens : rest);
+  config.set(4, kTileTokens);
+  config.set(5, kTileTokens);
+  config.set(6, kPairs);
+  config.set(7, rest);
   _tile_loadconfig(&config);
 }
 
@@ -91,13 +107,73 @@ FIDDLER_INLINE void tile_block(const Part& part, std::size_t row) {
   if constexpr (kMore && kRows > 1) _tile_stored(3, d1, c_stride);
 }
 
+// One row tile for 33 to 64 tokens, kCount times 16: the weights are read once for all of them, as they come from
+// memory.
+template <int kCount>
+void column_block(const Part& part, std::size_t row) {
+  const Matmul& m = part.m;
+  const Operand& o = part.operand;
+  float* c = o.c + row * o.c_row_stride;
+  const std::size_t c_stride = o.c_token_stride * sizeof(float);
+  const std::size_t c_tile = kTileTokens * o.c_token_stride;
+  if (m.accumulate) {
+    _tile_loadd(0, c, c_stride);
+    _tile_loadd(1, c + c_tile, c_stride);
+    _tile_loadd(2, c + 2 * c_tile, c_stride);
+    if constexpr (kCount > 3) _tile_loadd(3, c + 3 * c_tile, c_stride);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    if constexpr (kCount > 3) _tile_zero(3);
+  }
+  constexpr std::size_t kTileBytes = kTileTokens * kTokenBytes;
+  const std::uint8_t* w = m.w.values + row * m.w.row_stride;
+  Fetch<1> fetch(part, row);
+  const auto* x = static_cast<const std::uint8_t*>(o.x);
+  for (std::size_t k = 0; k < m.w.k_tiles; ++k) {
+    fetch.all_lines();
+    _tile_loadd(6, w, kPairBytes);
+    _tile_loadd(4, x, kTokenBytes);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(5, x + kTileBytes, kTokenBytes);
+    _tile_dpbf16ps(1, 5, 6);
+    if constexpr (kCount > 3) {
+      _tile_loadd(4, x + 2 * kTileBytes, kTokenBytes);
+      _tile_dpbf16ps(2, 4, 6);
+      _tile_loadd(7, x + 3 * kTileBytes, kTokenBytes);
+      _tile_dpbf16ps(3, 7, 6);
+    } else {
+      _tile_loadd(7, x + 2 * kTileBytes, kTokenBytes);
+      _tile_dpbf16ps(2, 7, 6);
+    }
+    x += o.tokens * kTokenBytes;
+    w += m.w.k_stride;
+    fetch.next_tiles();
+  }
+  _tile_stored(0, c, c_stride);
+  _tile_stored(1, c + c_tile, c_stride);
+  _tile_stored(2, c + 2 * c_tile, c_stride);
+  if constexpr (kCount > 3) _tile_stored(3, c + 3 * c_tile, c_stride);
+}
+
+void column_rows(const Part& part) {
+  configure_column(part.operand.tokens);
+  for (std::size_t row = 0; row < part.m.w.row_tiles; ++row) {
+    if (part.operand.tokens > 3 * kTileTokens) {
+      column_block<4>(part, row);
+    } else {
+      column_block<3>(part, row);
+    }
+  }
+}
+
 template <int kRows>
-void tile_rows(const Matmul& m, std::size_t row, std::size_t& configured) {
+void pair_rows(const Matmul& m, std::size_t row, std::size_t& configured) {
   for (std::size_t i = 0; i < m.count; ++i) {
     const Part part = part_of(m, i);
     const std::size_t tokens = part.operand.tokens;
-    const std::size_t first = tokens < kTileTokens ? tokens : kTileTokens;
-    if (tokens != configured) configure(first, tokens > kTileTokens ? tokens - kTileTokens : 1);
+    if (tokens != configured) configure_pair(tokens);
     configured = tokens;
     if (tokens > kTileTokens) {
       tile_block<kRows, true>(part, row);
@@ -110,9 +186,13 @@ void tile_rows(const Matmul& m, std::size_t row, std::size_t& configured) {
 // All operands meet two row tiles before the next two: those 32 KB of a block stay in the level 1 cache. Loading the
 // configuration costs as much as three steps, so it is done once for operands of the same size.
 void amx_matmul(const Matmul& m) {
-  std::size_t configured = 0, row = 0;
-  for (; row + 2 <= m.w.row_tiles; row += 2) tile_rows<2>(m, row, configured);
-  if (row < m.w.row_tiles) tile_rows<1>(m, row, configured);
+  if (m.operands[0].tokens > kPairTokens) {
+    for (std::size_t i = 0; i < m.count; ++i) column_rows(part_of(m, i));
+  } else {
+    std::size_t configured = 0, row = 0;
+    for (; row + 2 <= m.w.row_tiles; row += 2) pair_rows<2>(m, row, configured);
+    if (row < m.w.row_tiles) pair_rows<1>(m, row, configured);
+  }
   _tile_release();  // libraries in this thread may use tiles, too, and idle tiles cost power
 }
 
@@ -145,7 +225,7 @@ void amx_swiglu(const float* gate_up, std::size_t tokens, void* x) {
   }
 }
 
-constexpr Product kTiles = {kMaxTokens, kTokenBytes, &amx_pack, &amx_matmul, &amx_swiglu};
+constexpr Product kTiles = {kMaxTokens, kPairTokens, kTokenBytes, &amx_pack, &amx_matmul, &amx_swiglu};
 
 }  // namespace
 

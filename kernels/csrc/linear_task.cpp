@@ -92,7 +92,7 @@ std::shared_ptr<Task> make_linear_task(const Kernels& kernels, const Tuning& tun
   if (tokens == 0) return std::make_shared<Task>(std::vector<Phase>{});
   const Way way = choose_way(kernels, tuning, WeightFormat::kBf16, tokens);
   auto linear = std::make_shared<Linear>(Linear{way, shape, weights, x, tokens, out, {}, nullptr, 0});
-  add_groups(linear->groups, 0, tokens, way.product->max_tokens);
+  add_groups(linear->groups, 0, tokens, way.group_tokens);
   linear->packed = aligned_bytes(tokens * shape.k_tiles() * way.activation_bytes());
 
   const std::size_t tiles = ceil_div(shape.rows, kTileRows);

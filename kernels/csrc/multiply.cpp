@@ -45,14 +45,17 @@ Way choose_way(const Kernels& kernels, const Tuning& tuning, WeightFormat format
   const auto f = static_cast<std::size_t>(format);
   const FormatTuning& choice = tuning.formats[f];
   const bool few = tokens <= choice.few_tokens;
-  const Product* eight_bit = kernels.eight_bit[f];
-  const bool rounded = few ? choice.few_eight_bit && tokens > choice.exact_tokens : choice.many_eight_bit;
-  if (eight_bit && rounded) {
-    return {format, eight_bit, nullptr, tokens > eight_bit->max_tokens};
+  const Product* product = kernels.many;
+  Expand expand = kernels.expand[f];
+  if (kernels.eight_bit[f] && (few ? choice.few_eight_bit : choice.many_eight_bit)) {
+    product = kernels.eight_bit[f];
+    expand = nullptr;
+  } else if (few && tokens <= kernels.few[f]->max_tokens) {
+    product = kernels.few[f];
+    expand = nullptr;
   }
-  const Product* product = kernels.few[f];
-  if (few && tokens <= product->max_tokens) return {format, product, nullptr, false};
-  return {format, kernels.many, kernels.expand[f], true};
+  const bool one = tokens <= product->max_tokens;  // group
+  return {format, product, expand, expand || !one, one ? product->max_tokens : product->shared_tokens};
 }
 
 void multiply(const Way& way, const Tiles& w, const Operand* operands, std::size_t count, bool accumulate,
@@ -64,7 +67,8 @@ void multiply(const Way& way, const Tiles& w, const Operand* operands, std::size
   }
   const int lines = static_cast<int>(tile_bytes(way.format) / 64);
   const bool run = w.k_tiles == 1 && w.row_stride == tile_bytes(way.format);
-  Ahead ahead{w.values + (run ? kRunAhead : kRowAhead), w.row_stride, w.k_stride, lines, run};
+  const std::size_t distance = run ? kRunAhead : w.k_stride == tile_bytes(way.format) ? kRowAhead : 2 * w.k_stride;
+  Ahead ahead{w.values + distance, w.row_stride, w.k_stride, lines, run};
   if (way.blocked) ahead = next ? Ahead{next->values, next->row_stride, next->k_stride, lines, false} : Ahead{};
   way.product->matmul({source, operands, count, accumulate, ahead});
 }

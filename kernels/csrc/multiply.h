@@ -28,7 +28,8 @@ struct Way {
   WeightFormat format;
   const Product* product;
   Expand expand;  // of tiles to bf16 before the product; may be null
-  bool blocked;   // several groups of tokens share a block of tiles that the caches hold
+  bool blocked;   // tiles are taken in blocks that the caches hold, for all groups of tokens
+  std::size_t group_tokens;  // of a group, at most
 
   std::size_t activation_bytes() const { return product->activation_bytes; }
 };

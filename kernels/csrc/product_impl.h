@@ -77,7 +77,8 @@ void matmul(const Matmul& m) {
 template <class P>
 constexpr Product make_product() {
   static_assert(P::kMaxTokens <= kMaxGroup, "buffers on the stack hold kMaxGroup tokens");
-  return {P::kMaxTokens, 32 * sizeof(typename P::Activation), &pack<P, Plain>, &matmul<P>, &swiglu<P, Plain>};
+  return {P::kMaxTokens, P::kMaxTokens, 32 * sizeof(typename P::Activation), &pack<P, Plain>, &matmul<P>,
+          &swiglu<P, Plain>};
 }
 
 }  // namespace

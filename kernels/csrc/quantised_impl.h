@@ -168,8 +168,8 @@ void quantised_matmul(const Matmul& m) {
 
 template <class P, class F>
 constexpr Product make_quantised_product() {
-  return {kQuantisedTokens, Inputs<F>::kTileFloats * sizeof(float), &pack<P, Inputs<F>>, &quantised_matmul<P, F>,
-          &swiglu<P, Inputs<F>>};
+  return {kQuantisedTokens, kQuantisedTokens, Inputs<F>::kTileFloats * sizeof(float), &pack<P, Inputs<F>>,
+          &quantised_matmul<P, F>, &swiglu<P, Inputs<F>>};
 }
 
 template <class P, class F, int... i>
