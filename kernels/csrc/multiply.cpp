@@ -47,7 +47,8 @@ Way choose_way(const Kernels& kernels, const Tuning& tuning, WeightFormat format
   const bool few = tokens <= choice.few_tokens;
   const Product* product = kernels.many;
   Expand expand = kernels.expand[f];
-  if (kernels.eight_bit[f] && (few ? choice.few_eight_bit : choice.many_eight_bit)) {
+  const bool rounded = few ? choice.few_eight_bit && tokens > choice.exact_tokens : choice.many_eight_bit;
+  if (kernels.eight_bit[f] && rounded) {
     product = kernels.eight_bit[f];
     expand = nullptr;
   } else if (few && tokens <= kernels.few[f]->max_tokens) {
