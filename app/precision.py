@@ -18,3 +18,12 @@ def precision_consequence(precision: str) -> str:
         "int4": tr("Less than a third of the memory of bf16; the answers are somewhat less good."),
     }
     return texts.get(precision, "")
+
+
+def activations_consequence(precision: str, exact: bool) -> str:
+    """What forbidding activations of 8 bits, or not, means for experts in a precision, in one sentence."""
+    if precision == "bf16":
+        return tr("It makes no difference now: for experts in bf16 activations are never rounded.")
+    if exact:
+        return tr("The answers are a little more precise, and come more slowly on most computers.")
+    return tr("Activations are rounded where calibration finds it faster; the answers are hardly different.")

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from engine.errors import CalibrationError
 from engine.hardware.facts import fingerprint_of
+from engine.kernel_choice import KernelChoice
 from engine.latency import LatencyModel
 from engine.precision import PRECISIONS
 from engine.units import format_seconds
@@ -26,6 +27,7 @@ VERSION = 1
 class ProbeKind(StrEnum):
     """What a probe measures."""
 
+    KERNELS = "kernels"
     CPU_EXPERT = "cpu_expert"
     GPU_EXPERT = "gpu_expert"
     WEIGHT_COPY = "weight_copy"
@@ -35,7 +37,9 @@ class ProbeKind(StrEnum):
     DECODE = "decode"
 
 
+_BY_TOKENS = (ProbeKind.KERNELS, ProbeKind.CPU_EXPERT, ProbeKind.GPU_EXPERT, ProbeKind.ACTIVATION_COPY)
 _PROBE_NAMES = {
+    ProbeKind.KERNELS: "One expert with the fastest kernels",
     ProbeKind.CPU_EXPERT: "One expert on the CPU",
     ProbeKind.GPU_EXPERT: "One expert on the GPU",
     ProbeKind.WEIGHT_COPY: "Copying one expert to the GPU",
@@ -62,7 +66,7 @@ class Probe:
     def name(self) -> str:
         """What was measured, in words, with the token count where it matters."""
         name = _PROBE_NAMES[self.kind]
-        if self.kind in (ProbeKind.CPU_EXPERT, ProbeKind.GPU_EXPERT, ProbeKind.ACTIVATION_COPY):
+        if self.kind in _BY_TOKENS:
             return f"{name}, {self.tokens} token{'s' if self.tokens != 1 else ''}"
         return name
 
@@ -89,7 +93,8 @@ class Profile:
     `hardware` and `model` are the fingerprints' parts by their human names. `popularity` is float64 [layers,
     experts], the chance that a token chooses the expert (rows sum to top-k). `expert_slots` were resident
     when the decode step was predicted and measured. `precision` is what the experts were held in: times for
-    one are not those for another.
+    one are not those for another. `kernels` were chosen first, and all times are with them; None in files
+    from before there was a choice. `exact_activations`: rounding them to 8 bits was forbidden.
     """
 
     model_name: str
@@ -104,6 +109,8 @@ class Profile:
     predicted_decode: float
     measured_decode: float
     precision: str = str(WeightFormat.BF16)
+    kernels: KernelChoice | None = None
+    exact_activations: bool = False
     version: int = field(default=VERSION)
 
     @property
@@ -133,6 +140,7 @@ class Profile:
             f"Predicted {self.predicted_tokens_per_second:.1f} tokens per second, "
             f"measured {self.measured_tokens_per_second:.1f} ({self.prediction_error:+.0%} time).",
             f"The CPU's times are within {fit:.0%} of a straight line on average.",
+            *(() if self.kernels is None else (self.kernels.text(),)),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -144,6 +152,8 @@ class Profile:
             "model": self.model,
             "created": self.created,
             "precision": self.precision,
+            "kernels": None if self.kernels is None else self.kernels.to_dict(),
+            "exact_activations": self.exact_activations,
             "threads": self.threads,
             "latency": self.latency.to_dict(),
             "popularity": np.round(self.popularity, 6).tolist(),
@@ -186,6 +196,7 @@ class Profile:
         )  # files from before there was a choice: bf16
         if precision not in PRECISIONS:
             raise ValueError(f"precision {precision!r}")
+        kernels = data.get("kernels")
         return Profile(
             model_name=str(data["model_name"]),
             hardware=_texts(data["hardware"]),
@@ -199,6 +210,8 @@ class Profile:
             predicted_decode=predicted,
             measured_decode=measured,
             precision=precision,
+            kernels=None if kernels is None else KernelChoice.from_dict(kernels),
+            exact_activations=bool(data.get("exact_activations", False)),
         )
 
 

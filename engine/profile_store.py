@@ -11,12 +11,15 @@ from engine.checkpoint.inspect import ModelInfo
 from engine.errors import CalibrationError
 from engine.files import set_aside, write_atomically
 from engine.hardware.facts import Hardware, fingerprint_of
+from engine.options import LoadOptions
 from engine.paths import profiles_dir
 from engine.precision import precision_name
 from engine.profile import Profile
 from engine.units import format_bytes
 from kernels.formats import WeightFormat
 
+_FORBIDDEN = "was made without activations of 8 bits, and they are allowed"
+_ALLOWED = "was made with activations of 8 bits allowed, and they are forbidden"
 _SAMPLE = 4096  # bytes read at three places of each weight file
 
 
@@ -28,6 +31,7 @@ class ProfileState(StrEnum):
     HARDWARE_CHANGED = "hardware_changed"
     MODEL_CHANGED = "model_changed"
     PRECISION_CHANGED = "precision_changed"
+    ACTIVATIONS_CHANGED = "activations_changed"
     UNREADABLE = "unreadable"
 
 
@@ -49,25 +53,36 @@ def find_profile(
     *,
     threads: int | None = None,
     precision: str = WeightFormat.BF16,
+    exact: bool = False,
     folder: Path | None = None,
 ) -> FoundProfile:
     """Look for the profile of `info` on `hardware` as it is used (`Hardware.without_gpu` for the CPU alone).
 
-    `threads` is the CPU pool's size if it is not the default, `precision` what experts are held in. Files of
-    other machines and models are looked at only to tell what changed. Raises nothing: an unreadable file is a
-    state.
+    `threads` is the CPU pool's size if it is not the default, `precision` what experts are held in, `exact`
+    whether rounding activations to 8 bits is forbidden. Files of other machines and models are looked at only
+    to tell what changed. Raises nothing: an unreadable file is a state.
     """
     folder = folder or profiles_dir()
     machine, model = hardware.fingerprint_parts(threads), model_parts(info)
-    exact = folder / file_name(machine, model, precision)
-    if exact.exists():
-        found = _read(exact)
+    path = folder / file_name(machine, model, precision, exact=exact)
+    if path.exists():
+        found = _read(path)
         if isinstance(found, CalibrationError):
             return FoundProfile(ProfileState.UNREADABLE, None, str(found))
-        if (found.hardware, found.model, found.precision) == (machine, model, precision):
+        rules = (found.hardware, found.model, found.precision, found.exact_activations)
+        if rules == (machine, model, precision, exact):
             return FoundProfile(ProfileState.VALID, found)
     others = [profile for path in _files(folder) if isinstance(profile := _read(path), Profile)]
     others.sort(key=lambda profile: profile.created, reverse=True)
+    for profile in others:
+        same = (profile.hardware, profile.model, profile.precision) == (machine, model, precision)
+        if same and profile.exact_activations != exact:
+            text = f"The last calibration {_FORBIDDEN if profile.exact_activations else _ALLOWED} now."
+            return FoundProfile(
+                ProfileState.ACTIVATIONS_CHANGED,
+                None,
+                f"{text} Calibrate again: the other one is kept for when you change back.",
+            )
     for profile in others:
         if (profile.hardware, profile.model) == (machine, model) and profile.precision != precision:
             before, now = (precision_name(WeightFormat(each)) for each in (profile.precision, precision))
@@ -92,24 +107,43 @@ def find_profile(
     )
 
 
+def find_profile_for(options: LoadOptions, hardware: Hardware, info: ModelInfo) -> FoundProfile:
+    """`find_profile` for a model that is loaded with `options`."""
+    return find_profile(
+        hardware,
+        info,
+        threads=options.threads,
+        precision=options.precision,
+        exact=options.exact_experts,
+    )
+
+
 def save_profile(profile: Profile, folder: Path | None = None) -> Path:
     """Write the profile to its file and return the path; an unreadable file there is set aside first.
 
     Raises `FileError`.
     """
-    path = (folder or profiles_dir()) / file_name(profile.hardware, profile.model, profile.precision)
+    name = file_name(profile.hardware, profile.model, profile.precision, exact=profile.exact_activations)
+    path = (folder or profiles_dir()) / name
     if path.exists() and isinstance(_read(path), CalibrationError):
         set_aside(path)
     write_atomically(path, profile.to_json())
     return path
 
 
-def file_name(machine: dict[str, str], model: dict[str, str], precision: str = WeightFormat.BF16) -> str:
+def file_name(
+    machine: dict[str, str],
+    model: dict[str, str],
+    precision: str = WeightFormat.BF16,
+    *,
+    exact: bool = False,
+) -> str:
     """The name of the profile file of a machine and a model, both as fingerprint parts, and a precision.
 
-    bf16 is not named: files from before there was a choice are still found.
+    bf16 is not named: files from before there was a choice are still found. `exact`: see `find_profile`.
     """
     kind = "" if precision == WeightFormat.BF16 else f"-{precision}"
+    kind += "-exact" if exact else ""
     return f"{fingerprint_of(machine)}-{fingerprint_of(model)}{kind}.json"
 
 

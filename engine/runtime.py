@@ -22,13 +22,14 @@ from engine.generation.defaults import default_params, eos_ids
 from engine.generation.loop import Request, generate
 from engine.generation.tokenizer import Tokenizer
 from engine.hardware import Hardware, detect
+from engine.kernel_choice import apply_kernels
 from engine.models.loader import LoadedModel, load_model
 from engine.options import LoadOptions
 from engine.params import GenerationParams, Message
 from engine.placement import Placement, place_nothing, place_popular, place_uniform
 from engine.plan import Plan, make_plan
 from engine.profile import Profile
-from engine.profile_store import ProfileState, find_profile
+from engine.profile_store import ProfileState, find_profile_for
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from engine.session import Session
 from engine.status import EngineStatus
@@ -108,7 +109,7 @@ class Engine:
         notes: list[str] = []
         stale = ""
         if profile is None:
-            found = find_profile(hardware, info, threads=options.threads, precision=options.precision)
+            found = find_profile_for(options, hardware, info)
             profile = found.profile
             if found.state not in (ProfileState.VALID, ProfileState.MISSING):
                 stale = found.message
@@ -124,6 +125,7 @@ class Engine:
                 progress,
                 cancel,
                 costs=None if profile is None else profile.latency,
+                kernels=None if profile is None else profile.kernels,
             )
             try:
                 notes[:0] = [*plan.notes, *tokenizer.notes]
@@ -167,9 +169,10 @@ class Engine:
         return self._tokenizer.count(text)
 
     def use_profile(self, profile: Profile) -> None:
-        """Let the policy use a new calibration from now on. Where experts lie changes when loading again."""
+        """Use a new calibration; not while an answer runs. Where experts lie changes when loading again."""
         self.profile = profile
         self.parts.executor.costs = profile.latency
+        apply_kernels(profile.kernels, self.parts.pool, exact=self.options.exact_experts)
 
     def status(self) -> EngineStatus:
         """How things stand now. Raises EngineError after `close`."""

@@ -70,10 +70,6 @@ class FormatTuning:
         """Whether any number of tokens is rounded to 8 bits."""
         return self.many_eight_bit or (self.few_eight_bit and self.exact_tokens < self.few_tokens)
 
-    def exact(self) -> FormatTuning:
-        """The same with activations never rounded to 8 bits."""
-        return FormatTuning(self.few_tokens)
-
 
 @dataclass(frozen=True)
 class Tuning:

@@ -11,7 +11,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.i18n import tr
-from app.precision import precision_consequence
+from app.precision import activations_consequence, precision_consequence
 from app.preferences.calibration_card import CalibrationCard
 from app.preferences.page import SettingsPage
 from app.settings import SettingsStore, load_options, registry
@@ -49,6 +49,7 @@ class ModelPage(SettingsPage):
         automatic = tr("0 (automatic)")
         self.add_option(registry.POLICY)
         self.add_option(registry.PRECISION)
+        self.add_option(registry.EXACT_ACTIVATIONS)
         for option in (
             registry.VRAM_BUDGET,
             registry.THREADS,
@@ -122,6 +123,8 @@ class ModelPage(SettingsPage):
         self.helps[registry.POLICY.key].setText(_consequence(policy, self._status))
         precision = self.settings.get(registry.PRECISION)
         self.helps[registry.PRECISION.key].setText(precision_consequence(precision))
+        exact = self.settings.get(registry.EXACT_ACTIVATIONS)
+        self.helps[registry.EXACT_ACTIVATIONS.key].setText(activations_consequence(precision, exact))
         loaded = self._worker.load_options if self._status is not None else None
         wanted = load_options(self.settings)
         self.reload_notice.setVisible(loaded is not None and replace(loaded, force=False) != wanted)

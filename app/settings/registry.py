@@ -130,6 +130,12 @@ PRECISION = Option(
         Choice("int4", tr_noop("4 bits")),
     ),
 )
+EXACT_ACTIVATIONS = Option(
+    "engine.exact_activations",
+    False,
+    tr_noop("Never round activations to 8 bits"),
+    tr_noop("Only for experts in 8 or 4 bits, and only where calibration finds rounding faster."),
+)
 VRAM_BUDGET = Option(
     "engine.vram_budget_gib",
     0.0,
@@ -195,6 +201,7 @@ OPTIONS: tuple[Option[Any], ...] = (
     MAX_TOKENS,
     POLICY,
     PRECISION,
+    EXACT_ACTIVATIONS,
     VRAM_BUDGET,
     THREADS,
     CONTEXT_LENGTH,

@@ -22,6 +22,7 @@ def load_options(settings: SettingsStore, *, force: bool = False) -> LoadOptions
         force=force,
         ram_reserve=_bytes(settings.get(registry.RAM_RESERVE)),
         precision=settings.get(registry.PRECISION),
+        exact_activations=settings.get(registry.EXACT_ACTIVATIONS),
     )
 
 

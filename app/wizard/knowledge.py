@@ -18,7 +18,7 @@ from engine.hardware.memory import detect_disk
 from engine.options import LoadOptions
 from engine.plan import make_plan
 from engine.profile import Profile
-from engine.profile_store import ProfileState, find_profile
+from engine.profile_store import ProfileState, find_profile_for
 from engine.requirements import Need, Resource
 
 
@@ -34,17 +34,13 @@ class RealKnowledge:
         info, disk = _located(choice)
         profile = None
         if disk is None:
-            profile = find_profile(
-                hardware, info, threads=options.threads, precision=options.precision
-            ).profile
+            profile = find_profile_for(options, hardware, info).profile
         plan = make_plan(hardware, info, options, profile)
         return Offer(choice, info, plan, disk)
 
     def profile(self, model: Path, hardware: Hardware, options: LoadOptions) -> tuple[Profile | None, str]:
         """The valid profile, or None and why an earlier one is not valid."""
-        found = find_profile(
-            hardware, inspect_model(model), threads=options.threads, precision=options.precision
-        )
+        found = find_profile_for(options, hardware, inspect_model(model))
         return found.profile, "" if found.state is ProfileState.MISSING else found.message
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.calibration.gpu_probes import GpuProbes
+from engine.calibration.kernels import choose_kernels
 from engine.calibration.partial import PartialResult
 from engine.calibration.popularity import PROFILE_TEXT, read_popularity
 from engine.calibration.probes import TOKEN_COUNTS, DecodeProbes
@@ -22,6 +23,7 @@ from engine.checkpoint.inspect import ModelInfo
 from engine.errors import CalibrationError
 from engine.generation.tokenizer import Tokenizer
 from engine.hardware.facts import Hardware
+from engine.kernel_choice import KernelChoice, apply_kernels
 from engine.latency import Curve, LatencyModel, decode_step_seconds
 from engine.models.loader import LoadedModel
 from engine.options import LoadOptions
@@ -31,6 +33,8 @@ from engine.profile_store import file_name, model_parts, save_profile
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 
 ProbeCallback = Callable[[Probe], None]
+
+_KERNELS = ProbeKind.KERNELS
 
 
 class MeasurableEngine(Protocol):
@@ -77,11 +81,16 @@ def calibrate(
     """
     threads = engine.options.threads
     machine, model = engine.hardware.fingerprint_parts(threads), model_parts(engine.info)
-    precision = engine.options.precision
-    path = (folder or profiles_dir()) / f"unfinished-{file_name(machine, model, precision)}"
+    name = file_name(machine, model, engine.options.precision, exact=engine.options.exact_experts)
+    path = (folder or profiles_dir()) / f"unfinished-{name}"
     with engine.exclusive() as parts:
         session = _Calibration(parts, PartialResult.load(path), progress, cancel or CancelToken(), on_probe)
-        profile = session.run(machine, model, engine.options.policy, precision)
+        before = parts.pool.tuning
+        try:
+            profile = session.run(machine, model, engine.options)
+        except BaseException:  # times of an earlier profile are with its kernels
+            parts.pool.tuning = before
+            raise
     engine.use_profile(profile)
     save_profile(profile, folder)
     session.unfinished.remove()
@@ -108,18 +117,19 @@ class _Calibration:
         self._tokens = Tokenizer.load(parts.info.path).encode(text)
         self._decode = DecodeProbes(parts.model, self._tokens)
 
-    def run(self, machine: dict[str, str], model: dict[str, str], policy: str, precision: str) -> Profile:
-        """Take every probe, fit, predict a decode step, then measure one."""
+    def run(self, machine: dict[str, str], model: dict[str, str], options: LoadOptions) -> Profile:
+        """Choose the kernels, take every probe with them, fit, predict a decode step, then measure one."""
         steps = list(self._steps())
-        total = len(steps) + 2
+        total = len(steps) + 3
+        kernels = self._kernels(total, exact=options.exact_experts)
         for number, step in enumerate(steps):
-            self._take(step, number, total)
-        popularity = self._popularity(len(steps), total)
+            self._take(step, number + 1, total)
+        popularity = self._popularity(len(steps) + 1, total)
         latency = fit(self.unfinished.probes)
         resident = np.zeros(popularity.shape, dtype=np.bool_)
         if latency.has_gpu and self._parts.residents is not None:  # a simulated placement does not count
             resident = self._parts.residents.resident
-        predicted = decode_step_seconds(latency, resident, popularity, policy)
+        predicted = decode_step_seconds(latency, resident, popularity, options.policy)
         measured = self._take(_Step(ProbeKind.DECODE, 1, self._decode.whole), total - 1, total)
         self._progress(Progress("Done", total, total, "probes"))
         return Profile(
@@ -134,7 +144,9 @@ class _Calibration:
             expert_slots=int(resident.sum()),
             predicted_decode=predicted,
             measured_decode=measured.seconds,
-            precision=precision,
+            precision=options.precision,
+            kernels=kernels,
+            exact_activations=options.exact_experts,
         )
 
     def _steps(self) -> Iterator[_Step]:
@@ -148,6 +160,26 @@ class _Calibration:
             for tokens in (1, TOKEN_COUNTS[-1]):
                 yield _Step(ProbeKind.ACTIVATION_COPY, tokens, partial(gpu.activation_copy, tokens))
         yield _Step(ProbeKind.OTHER_DECODE, 1, self._decode.without_experts)
+
+    def _kernels(self, total: int, *, exact: bool) -> KernelChoice:
+        """The kernels, from the unfinished calibration or chosen now; the pool uses them from now on."""
+        self._cancel.raise_if_cancelled()
+
+        def show(share: float) -> None:
+            self._progress(Progress("Choosing the fastest kernels", share, total, "probes"))
+
+        probe = next((probe for (kind, _), probe in self.unfinished.probes.items() if kind is _KERNELS), None)
+        if self.unfinished.kernels is None or probe is None:
+            choice, tokens, seconds = choose_kernels(
+                self._parts, exact=exact, check=self._cancel.raise_if_cancelled, progress=show
+            )
+            probe = Probe(_KERNELS, tokens, seconds)
+            self.unfinished.add(probe, kernels=choice)
+        kernels = self.unfinished.kernels
+        assert kernels is not None
+        apply_kernels(kernels, self._parts.pool, exact=exact)
+        self._on_probe(probe)
+        return kernels
 
     def _take(self, step: _Step, number: int, total: int) -> Probe:
         """The probe, from the unfinished calibration or measured now."""

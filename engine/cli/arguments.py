@@ -38,6 +38,11 @@ def add_loading(parser: argparse.ArgumentParser) -> None:
         help="what experts are held in: fewer bits need less memory and are faster, and cost some quality "
         "(default: %(default)s)",
     )
+    group.add_argument(
+        "--exact-activations",
+        action="store_true",
+        help="never round activations to 8 bits, which calibration may find faster with int8 and int4",
+    )
     group.add_argument("--vram-budget", type=float, metavar="GIB", help="graphics memory to use at most")
     group.add_argument("--ram-reserve", type=float, metavar="GIB", help="memory left to other programs")
     group.add_argument("--context", type=int, metavar="TOKENS", help="context length (default: up to 4096)")
@@ -56,6 +61,7 @@ def load_options(arguments: argparse.Namespace) -> LoadOptions:
         force=arguments.force,
         ram_reserve=_bytes("--ram-reserve", arguments.ram_reserve),
         precision=arguments.precision,
+        exact_activations=arguments.exact_activations,
     )
 
 

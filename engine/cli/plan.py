@@ -19,7 +19,7 @@ from engine.hardware import detect
 from engine.hardware.memory import detect_disk
 from engine.paths import models_dir
 from engine.plan import make_plan
-from engine.profile_store import find_profile
+from engine.profile_store import find_profile_for
 from engine.progress import CancelToken
 from engine.requirements import Requirements
 
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace, console: Console, _cancel: CancelToken) -
         hardware = hardware.without_gpu()
     profile = None
     if disk is None:
-        profile = find_profile(hardware, info, threads=options.threads, precision=options.precision).profile
+        profile = find_profile_for(options, hardware, info).profile
     plan = make_plan(hardware, info, options, profile)
     if disk is not None:
         loading = plan.requirements

@@ -15,6 +15,7 @@ from engine.executor import ExpertExecutor
 from engine.experts.bank import ExpertBank, all_experts
 from engine.experts.slots import GpuExperts
 from engine.gpu_format import gpu_value_bytes
+from engine.kernel_choice import KernelChoice, apply_kernels
 from engine.models.mixtral import MixtralModel
 from engine.models.weights import load_dense
 from engine.options import LoadOptions
@@ -56,6 +57,7 @@ def load_model(
     cancel: CancelToken | None = None,
     *,
     costs: ExpertCosts | None = None,
+    kernels: KernelChoice | None = None,
     isa: Isa | None = None,
     expert_device: torch.device | None = None,
     gpu_format: torch.dtype | None = None,
@@ -69,6 +71,7 @@ def load_model(
         progress: told about layers and experts loaded.
         cancel: heard between layers and experts.
         costs: the calibrated latency model, for the policy "paper".
+        kernels: what a calibration chose for the experts; None for the defaults.
         isa: the kernels' instruction set; None for the best one.
         expert_device: where placed experts go if not on the compute device: the CPU as a second "device"
             lets mixed placements be tried without a GPU.
@@ -88,6 +91,7 @@ def load_model(
         gpu_format = torch.float32 if gpu_value_bytes(info) == 4 else torch.bfloat16
     pool = CpuPool(options.threads, isa)
     try:
+        apply_kernels(kernels, pool, exact=options.exact_experts)
         with Checkpoint(info.path) as checkpoint:
             weights = load_dense(
                 checkpoint,

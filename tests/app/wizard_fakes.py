@@ -15,11 +15,15 @@ from app.wizard.state import Choice, Kind
 from engine.budget import download_requirements
 from engine.errors import CheckpointError, EngineError
 from engine.hardware import CpuInfo, DiskInfo, GpuInfo, GpuState, Hardware, MemoryInfo
+from engine.kernel_choice import KernelChoice
 from engine.known_models import mixtral_8x7b
 from engine.latency import Curve, LatencyModel
 from engine.options import LoadOptions
 from engine.plan import make_plan
 from engine.profile import Probe, ProbeKind, Profile
+from kernels.formats import WeightFormat
+from kernels.isa import Isa
+from kernels.tuning import FormatTuning, Way
 
 GIB = 2**30
 
@@ -79,10 +83,21 @@ HIDDEN_CARD = replace(
 )
 
 
+CHOICE = KernelChoice(
+    Isa.AVX2,
+    WeightFormat.INT4,
+    FormatTuning(0, many_eight_bit=True),
+    panel_tokens=8,
+    speedup=1.9,
+    seconds={Way.EIGHT_BIT: {1: 1e-3}, Way.EXPANDED: {1: 1.9e-3}},
+)
+
+
 def make_probes(gpu: bool = False) -> tuple[Probe, ...]:
     """The probes of a calibration, as they come."""
     counts = (1, 2, 4, 8, 16, 32, 64)
-    probes = [Probe(ProbeKind.CPU_EXPERT, n, 3e-4 + 8e-5 * n, 0.02) for n in counts]
+    probes = [Probe(ProbeKind.KERNELS, 4, 2.9e-4)]
+    probes += [Probe(ProbeKind.CPU_EXPERT, n, 3e-4 + 8e-5 * n, 0.02) for n in counts]
     if gpu:
         probes += [Probe(ProbeKind.GPU_EXPERT, n, 1.2e-4 + 1e-7 * n, 0.01) for n in counts]
         probes += [

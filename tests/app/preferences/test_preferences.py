@@ -290,6 +290,17 @@ class TestModelPage:
             assert dialog.model.reload_notice.isVisible() == (precision != "bf16")
         assert len(texts) == 3
 
+    def test_forbidding_rounded_activations_has_its_consequence(
+        self, dialog: PreferencesDialog, settings: SettingsStore
+    ) -> None:
+        help = dialog.model.helps["engine.exact_activations"]
+        assert "experts in bf16" in help.text()
+        settings.set(registry.PRECISION, "int4")
+        assert "where calibration finds it faster" in help.text()
+        settings.set(registry.EXACT_ACTIVATIONS, True)
+        assert "more precise" in help.text()
+        assert dialog.model.reload_notice.isVisible()
+
     def test_nothing_interrupts_a_busy_model(
         self, qtbot: QtBot, dialog: PreferencesDialog, loaded_worker: EngineWorker, factory: ScriptedFactory
     ) -> None:

@@ -22,6 +22,7 @@ KEYS = {
     "sampling.max_tokens": int,
     "engine.policy": str,
     "engine.precision": str,
+    "engine.exact_activations": bool,
     "engine.vram_budget_gib": float,
     "engine.threads": int,
     "engine.context_length": int,

@@ -1,4 +1,4 @@
-from app.precision import precision_consequence, precision_label
+from app.precision import activations_consequence, precision_consequence, precision_label
 from app.settings import SettingsStore, generation_params, load_options, registry
 from engine.options import LoadOptions
 from engine.params import GenerationParams, SamplingParams
@@ -23,6 +23,7 @@ def test_load_options_are_in_the_engines_units() -> None:
             "engine.context_length": 2048,
             "engine.ram_reserve_gib": 2,
             "engine.precision": "int8",
+            "engine.exact_activations": True,
         }
     )
     assert load_options(settings, force=True) == LoadOptions(
@@ -33,6 +34,7 @@ def test_load_options_are_in_the_engines_units() -> None:
         force=True,
         ram_reserve=2**31,
         precision="int8",
+        exact_activations=True,
     )
     settings.set(registry.CONTEXT_LENGTH, 3)
     assert load_options(settings).context_length == 16
@@ -42,6 +44,12 @@ def test_every_precision_that_can_be_chosen_can_be_loaded_and_the_other_way_roun
     assert tuple(choice.value for choice in registry.PRECISION.choices) == PRECISIONS
     assert all(precision_consequence(precision) for precision in PRECISIONS)
     assert len({precision_label(precision) for precision in PRECISIONS}) == len(PRECISIONS)
+
+
+def test_forbidding_rounded_activations_has_its_consequence_by_precision() -> None:
+    texts = {activations_consequence(p, exact) for p in PRECISIONS for exact in (False, True)}
+    assert len(texts) == 3
+    assert activations_consequence("bf16", False) == activations_consequence("bf16", True)
 
 
 def test_own_sampling_replaces_the_models_but_not_its_stops() -> None:

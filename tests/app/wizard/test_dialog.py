@@ -41,7 +41,7 @@ from engine.hardware import MemoryInfo
 from engine.units import GIB, format_bytes
 from tests.app.fakes import ScriptedFactory, make_status
 from tests.app.wizard.conftest import Wizard
-from tests.app.wizard_fakes import LAPTOP, WORKSTATION, ScriptedKnowledge, make_profile, not_a_model
+from tests.app.wizard_fakes import CHOICE, LAPTOP, WORKSTATION, ScriptedKnowledge, make_profile, not_a_model
 
 if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot
@@ -395,7 +395,7 @@ class TestCalibrate:
         factory.calibrate_gate = threading.Event()
         wizard = self.at_calibrate(open_wizard)
         wizard.wait(lambda: calibrate(wizard).table.rowCount() == 1)
-        assert calibrate(wizard).table.item(0, 0).text() == "One expert on the CPU, 1 token"
+        assert calibrate(wizard).table.item(0, 0).text() == "One expert with the fastest kernels, 4 tokens"
         assert calibrate(wizard).table.item(0, 1).text() == "380 µs"
         factory.calibrate_gate.set()
         wizard.wait(lambda: calibrate(wizard).table.rowCount() == len(factory.probes))
@@ -482,6 +482,16 @@ class TestResult:
         assert result(wizard).measured.value.text() == "48.8"
         assert "3%" in result(wizard).measured.meaning.text()
         assert not result(wizard).doubt.isVisible()
+        assert not result(wizard).kernels.isVisible()  # a calibration from before there was a choice
+
+    def test_the_chosen_kernels_are_told(self, open_wizard: Open, knowledge: ScriptedKnowledge) -> None:
+        knowledge.found = (replace(make_profile(), kernels=CHOICE), "")
+        wizard = open_wizard()
+        choose_starter(wizard)
+        wizard.click(wizard.dialog.next)
+        wizard.wait(lambda: wizard.state.loaded)
+        assert result(wizard).kernels.isVisible()
+        assert result(wizard).kernels.text() == CHOICE.text()
 
     def test_a_measurement_far_from_its_prediction_is_doubted(
         self, open_wizard: Open, knowledge: ScriptedKnowledge
