@@ -73,6 +73,16 @@ def test_every_precision_is_a_format_of_the_kernels_with_its_words(precision: st
     assert precision_name(weight_format) in precision_text(weight_format)
 
 
+@pytest.mark.parametrize(
+    ("precision", "asked", "matters"),
+    [("bf16", True, False), ("int8", True, True), ("int4", True, True), ("int4", False, False)],
+)
+def test_forbidding_rounded_activations_matters_for_quantised_experts(
+    precision: str, asked: bool, matters: bool
+) -> None:
+    assert LoadOptions(precision=precision, exact_activations=asked).exact_experts is matters
+
+
 def test_nothing_is_quantised_unless_asked_for() -> None:
     assert LoadOptions().expert_format is WeightFormat.BF16
     assert tuple(WeightFormat) == PRECISIONS

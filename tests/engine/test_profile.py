@@ -11,8 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import CalibrationError
+from engine.kernel_choice import KernelChoice
 from engine.latency import Curve, LatencyModel
 from engine.profile import Probe, ProbeKind, Profile
+from kernels.formats import WeightFormat
+from kernels.isa import Isa
+from kernels.tuning import FormatTuning, Way
 
 PROBES = tuple(Probe(ProbeKind.CPU_EXPERT, count, 1e-3 * count, 0.05) for count in (1, 2, 4))
 
@@ -46,6 +50,34 @@ def test_a_profile_comes_back_from_its_file(seed: int) -> None:
     assert after.fingerprint == before.fingerprint
 
 
+CHOICE = KernelChoice(
+    Isa.AVX2,
+    WeightFormat.INT4,
+    FormatTuning(16, few_eight_bit=True, exact_tokens=1),
+    panel_tokens=8,
+    speedup=1.5,
+    seconds={Way.EXPANDED: {1: 2e-3, 64: 1e-2}},
+)
+
+
+def test_the_kernels_come_back_and_are_told() -> None:
+    before = replace(profile(), precision="int4", kernels=CHOICE, exact_activations=True)
+    after = Profile.from_json(before.to_json())
+    assert after.kernels == CHOICE
+    assert after.exact_activations
+    assert CHOICE.text() in before.summary()
+    assert not any("Kernels" in line for line in profile().summary())
+
+
+def test_files_from_before_there_was_a_choice_of_kernels_are_read() -> None:
+    data = profile().to_dict()
+    del data["kernels"], data["exact_activations"]
+    after = Profile.from_json(json.dumps(data))
+    assert after.kernels is None
+    assert not after.exact_activations
+    assert after.latency == profile().latency
+
+
 def test_the_fit_error_and_the_prediction_error_are_in_the_file() -> None:
     data = json.loads(profile().to_json())
     assert data["fit_error"] == profile().latency.fit_error
@@ -67,6 +99,8 @@ def test_the_fit_error_and_the_prediction_error_are_in_the_file() -> None:
         {"probes": [{"kind": "magic", "tokens": 1, "seconds": 1, "spread": 0}]},
         {"latency": None},
         {"hardware": "Ryzen"},
+        {"kernels": {}},
+        {"kernels": CHOICE.to_dict() | {"few_tokens": -1}},
     ],
 )
 def test_damaged_files_are_refused_with_reason_and_action(change: dict[str, Any]) -> None:

@@ -12,8 +12,16 @@ from engine.errors import FileError
 from engine.hardware import CpuInfo, DiskInfo, Hardware, MemoryInfo
 from engine.known_models import starter
 from engine.latency import Curve, LatencyModel
+from engine.options import LoadOptions
 from engine.profile import Profile
-from engine.profile_store import ProfileState, file_name, find_profile, model_parts, save_profile
+from engine.profile_store import (
+    ProfileState,
+    file_name,
+    find_profile,
+    find_profile_for,
+    model_parts,
+    save_profile,
+)
 
 CPU = CpuInfo("Ryzen 9", "avx2", ("avx2",), (), 16, 8, 8, 8)
 MACHINE = Hardware(CPU, (), MemoryInfo(1, 1), DiskInfo("/", 1, 1), "Linux")
@@ -182,3 +190,41 @@ def test_a_precision_that_does_not_exist_is_unreadable(info: ModelInfo, folder: 
     path = save_profile(measured(MACHINE, info), folder)
     path.write_text(path.read_text().replace('"bf16"', '"int3"'))
     assert find_profile(MACHINE, info, folder=folder).state is ProfileState.UNREADABLE
+
+
+def test_profiles_with_and_without_rounded_activations_are_kept_apart(info: ModelInfo, folder: Path) -> None:
+    rounding = replace(measured(MACHINE, info), precision="int4")
+    save_profile(rounding, folder)
+    assert find_profile(MACHINE, info, precision="int4", folder=folder).state is ProfileState.VALID
+    found = find_profile(MACHINE, info, precision="int4", exact=True, folder=folder)
+    assert (found.state, found.profile) == (ProfileState.ACTIVATIONS_CHANGED, None)
+    assert "they are forbidden now. Calibrate again" in found.message
+    save_profile(replace(rounding, exact_activations=True, measured_decode=0.2), folder)
+    for exact, seconds in ((False, 0.1), (True, 0.2)):
+        found = find_profile(MACHINE, info, precision="int4", exact=exact, folder=folder)
+        assert found.profile is not None
+        assert found.profile.measured_decode == seconds
+
+
+def test_a_profile_without_rounded_activations_is_not_used_where_they_are_allowed(
+    info: ModelInfo, folder: Path
+) -> None:
+    save_profile(replace(measured(MACHINE, info), precision="int8", exact_activations=True), folder)
+    found = find_profile(MACHINE, info, precision="int8", folder=folder)
+    assert (found.state, found.profile) == (ProfileState.ACTIVATIONS_CHANGED, None)
+    assert "they are allowed now" in found.message
+
+
+def test_the_options_say_which_profile_fits(
+    info: ModelInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIDDLER_DATA_DIR", str(tmp_path))
+    save_profile(replace(measured(MACHINE, info), precision="int4", exact_activations=True))
+    for options, state in (
+        (LoadOptions(precision="int4", exact_activations=True), ProfileState.VALID),
+        (LoadOptions(precision="int4"), ProfileState.ACTIVATIONS_CHANGED),
+        (LoadOptions(precision="int8", exact_activations=True), ProfileState.PRECISION_CHANGED),
+    ):
+        assert find_profile_for(options, MACHINE, info).state is state
+    save_profile(measured(MACHINE, info))  # in bf16 nothing is rounded in any case
+    assert find_profile_for(LoadOptions(exact_activations=True), MACHINE, info).state is ProfileState.VALID

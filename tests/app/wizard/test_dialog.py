@@ -396,7 +396,7 @@ class TestCalibrate:
         wizard = self.at_calibrate(open_wizard)
         wizard.wait(lambda: calibrate(wizard).table.rowCount() == 1)
         assert calibrate(wizard).table.item(0, 0).text() == "One expert with the fastest kernels, 4 tokens"
-        assert calibrate(wizard).table.item(0, 1).text() == "380 µs"
+        assert calibrate(wizard).table.item(0, 1).text() == "290 µs"
         factory.calibrate_gate.set()
         wizard.wait(lambda: calibrate(wizard).table.rowCount() == len(factory.probes))
 

@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 
 from engine.calibration.partial import PartialResult
+from engine.kernel_choice import KernelChoice
 from engine.profile import Probe, ProbeKind
+from kernels.formats import WeightFormat
+from kernels.isa import Isa
+from kernels.tuning import FormatTuning
 
 ONE = Probe(ProbeKind.CPU_EXPERT, 1, 1e-3, 0.1)
 TWO = Probe(ProbeKind.CPU_EXPERT, 2, 2e-3, 0.1)
+CHOICE = KernelChoice(Isa.AVX2, WeightFormat.INT8, FormatTuning(2, many_eight_bit=True), 8, 1.5)
 READ = Probe(ProbeKind.POPULARITY, 1, 1e-2)
 
 
@@ -47,6 +52,30 @@ def test_old_measurements_and_those_of_the_future_are_not_used(path: Path, minut
 def test_a_damaged_file_means_starting_over(path: Path, text: str) -> None:
     path.parent.mkdir()
     path.write_text(text)
+    assert PartialResult.load(path).probes == {}
+
+
+def test_the_kernels_are_kept(path: Path) -> None:
+    PartialResult.load(path).add(Probe(ProbeKind.KERNELS, 4, 1e-3), kernels=CHOICE)
+    partial = PartialResult.load(path)
+    assert partial.kernels == CHOICE
+    partial.add(ONE)
+    assert PartialResult.load(path).kernels == CHOICE
+
+
+@pytest.mark.parametrize("kernels", [{}, [], "avx2"])
+def test_damaged_kernels_mean_starting_over(path: Path, kernels: object) -> None:
+    PartialResult.load(path).add(ONE)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"kernels": kernels}))
+    assert PartialResult.load(path).probes == {}
+
+
+def test_times_with_kernels_that_nobody_chose_mean_starting_over(path: Path) -> None:
+    """A file of an earlier version."""
+    PartialResult.load(path).add(ONE)
+    data = json.loads(path.read_text())
+    del data["kernels"]
+    path.write_text(json.dumps(data))
     assert PartialResult.load(path).probes == {}
 
 

@@ -2,76 +2,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import tokenizers
 import torch
-from tokenizers import decoders, models, pre_tokenizers
 
 from engine.calibration import calibrate, kernels, probes
-from engine.calibration.probes import TOKEN_COUNTS, DecodeProbes
+from engine.calibration.probes import TOKEN_COUNTS
 from engine.calibration.run import fit
-from engine.calibration.timing import Timing
 from engine.errors import CalibrationError, Cancelled, FileError
-from engine.hardware import CpuInfo, DiskInfo, Hardware, MemoryInfo
-from engine.models.loader import LoadedModel, load_model
+from engine.models.loader import load_model
 from engine.options import LoadOptions
 from engine.placement import place_uniform
-from engine.profile import Probe, ProbeKind, Profile
+from engine.profile import Probe, ProbeKind
 from engine.profile_store import ProfileState, find_profile
 from engine.progress import CancelToken, Progress
 from kernels.tuning_probe import measure_tuning
-
-MACHINE = Hardware(
-    CpuInfo("Ryzen 9", "avx2", ("avx2",), (), 16, 8, 8, 8), (), MemoryInfo(1, 1), DiskInfo("/", 1, 1), "Linux"
-)
-
-
-@dataclass
-class OneModel:
-    """The part of the engine that a calibration uses, on a fixed machine."""
-
-    parts: LoadedModel
-    options: LoadOptions
-    hardware: Hardware = MACHINE
-    profile: Profile | None = None
-    busy: bool = False
-
-    def __post_init__(self) -> None:
-        self.info = self.parts.info
-
-    @contextmanager
-    def exclusive(self) -> Iterator[LoadedModel]:
-        assert not self.busy
-        self.busy = True
-        try:
-            yield self.parts
-        finally:
-            self.busy = False
-
-    def use_profile(self, profile: Profile) -> None:
-        assert not self.busy
-        self.profile = profile
-
-
-def add_tokenizer(folder: Path) -> None:
-    """A tokenizer of single bytes."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = tokenizers.Tokenizer(models.BPE({letter: i for i, letter in enumerate(alphabet)}, []))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.save(str(folder / "tokenizer.json"))
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "profiles"
+from tests.engine.calibration.one_model import MACHINE, OneModel, add_tokenizer
 
 
 @pytest.fixture
@@ -88,21 +39,6 @@ def engine(make_model: Callable[..., Any]) -> Iterator[OneModel]:
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels are chosen with real clocks, only with less patience."""
     monkeypatch.setattr(kernels, "measure_tuning", partial(measure_tuning, seconds=1e-3))
-
-
-@pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
-    """Every probe runs three steps and finds a millisecond; returns the probes that were taken."""
-    taken: list[Callable[[], object]] = []
-
-    def repeat(_: DecodeProbes, one: Callable[[], float], seconds: float) -> Timing:
-        taken.append(one)
-        for _repetition in range(3):
-            assert one() > 0
-        return Timing(1e-3, 0.02)
-
-    monkeypatch.setattr(DecodeProbes, "_repeat", repeat)
-    return taken
 
 
 def names(shown: list[Probe]) -> list[tuple[ProbeKind, int]]:

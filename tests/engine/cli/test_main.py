@@ -203,11 +203,16 @@ def test_a_calibration_is_kept_and_used_by_the_plan(folder: str, capsys: pytest.
 def test_a_calibration_is_for_one_precision(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     chosen = ["--model", folder, "--device", "cpu", "--precision", "int8", "--json"]
     assert main(["calibrate", *chosen]) == 0
-    assert json.loads(capsys.readouterr().out)["precision"] == "int8"
+    profile = json.loads(capsys.readouterr().out)
+    assert profile["precision"] == "int8"
+    assert profile["kernels"]["format"] == "int8"
+    assert not profile["exact_activations"]
     assert main(["plan", *chosen]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert plan["precision"] == "int8"
     assert "calibration" in plan["basis"]
+    assert main(["plan", *chosen, "--exact-activations"]) == 0  # these would be other times
+    assert "before calibration" in json.loads(capsys.readouterr().out)["basis"]
     assert main(["plan", "--model", folder, "--device", "cpu"]) == 0
     out = capsys.readouterr().out
     assert "before calibration" in out
