@@ -34,10 +34,11 @@ FIDDLER_INLINE typename P::Vec silu(typename P::Vec x) {
 }
 
 // Sums that overflowed become the largest bf16, so that they cannot turn into NaN (0 times infinity) further
-// on; a NaN stays one.
+// on; a NaN stays one. Where products are rounded on their own they must not overflow either: 1e37 leaves room
+// for weights up to 34.
 template <class P>
 FIDDLER_INLINE typename P::Vec finite(typename P::Vec x) {
-  constexpr float kLargest = 3.38953139e38f;
+  constexpr float kLargest = P::kFused ? 3.38953139e38f : 1e37f;
   return P::min(P::set1(kLargest), P::max(P::set1(-kLargest), x));
 }
 
