@@ -10,7 +10,10 @@ import torch
 from torch import Tensor
 
 from kernels.cpu import CpuPool, ExpertJob, ExpertShape, Isa, PackedLinear
+from kernels.formats import WeightFormat
 from kernels.token_pass import TokenLayer, TokenPass, TokenShape, run_chosen
+from kernels.tuning import FormatTuning, Tuning
+from tests.kernels.experts import errors, exact, make_expert, make_rows
 
 SHAPES = [
     TokenShape(hidden=64, heads=4, kv_heads=2, head_dim=16, experts=8, top_k=2, eps=1e-5),
@@ -139,18 +142,21 @@ def test_results_do_not_depend_on_the_threads(isa: Isa) -> None:
     assert torch.equal(results[0], results[2])
 
 
-def test_chosen_experts_equal_the_general_call(isa, random_expert) -> None:
-    shape = ExpertShape(40, 72)
+@pytest.mark.parametrize("eight_bit", [False, True])
+@pytest.mark.parametrize("format", WeightFormat)
+def test_chosen_experts_equal_the_general_call(isa: Isa, format: WeightFormat, eight_bit: bool) -> None:
+    shape = ExpertShape(40, 300, format)  # ten panels: w2 has two entries for each row in int4's side table
     stride = -(-shape.nbytes // 4096) * 4096
     memory = torch.zeros(5 * stride + 4095, dtype=torch.uint8)
     start = -memory.data_ptr() % 4096
     blocks = memory[start : start + 5 * stride].view(5, stride)
     for number in range(5):
-        blocks[number, : shape.nbytes] = random_expert(shape, number)[0]
-    x, ids = torch.randn(1, 40), torch.tensor([[4, 0, 3]])
+        blocks[number, : shape.nbytes] = make_expert(shape, number).block
+    x, ids = make_rows(1, 40), torch.tensor([[4, 0, 3]])
     weights = torch.tensor([[0.5, 0.3, 0.2]])
     ours, general = torch.ones(1, 40), torch.ones(1, 40)
     with CpuPool(2, isa) as pool:
+        pool.tuning = Tuning(dict.fromkeys(WeightFormat, FormatTuning(4, few_eight_bit=eight_bit)), 12)
         run_chosen(pool, blocks, shape, x, ids, weights, ours)
         row = torch.zeros(1, dtype=torch.int32)
         jobs = [
@@ -162,7 +168,13 @@ def test_chosen_experts_equal_the_general_call(isa, random_expert) -> None:
                 run_chosen(pool, blocks, shape, x, torch.tensor([[wrong, 0, 1]]), weights, ours)
         with pytest.raises(ValueError, match="weights"):
             run_chosen(pool, blocks, shape, x, ids, weights[:, :2], ours)
+        with pytest.raises(ValueError, match="a packed expert is"):
+            run_chosen(pool, blocks[:, : shape.nbytes - 64], shape, x, ids, weights, ours)
     assert torch.equal(ours, general)
+    reference = torch.ones(1, 40, dtype=torch.float64)
+    for weight, expert in zip(weights[0].tolist(), [4, 0, 3], strict=True):
+        reference += weight * exact(make_expert(shape, expert), x)
+    assert float(errors(ours, reference).max()) <= (0.03 if eight_bit else 0.01)
 
 
 @pytest.mark.parametrize("change", [{"heads": 5}, {"head_dim": 7}, {"top_k": 9}, {"hidden": 0}])
