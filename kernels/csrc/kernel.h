@@ -40,6 +40,7 @@ struct Ahead {
   std::size_t row_stride;
   std::size_t k_stride;
   int lines;
+  int tiles_ahead;  // further along the reduction, for all rows that are read side by side together
   bool run;
 };
 

@@ -76,7 +76,7 @@ class Fetch {
   FIDDLER_INLINE Fetch(const Ahead& ahead, const Part& part, std::size_t first_row)
       : first_line_(part.first_line),
         end_line_(part.end_line),
-        at_(ahead.tiles + first_row * ahead.row_stride),
+        at_(ahead.tiles + first_row * ahead.row_stride + ahead.tiles_ahead / R * ahead.k_stride),
         k_stride_(ahead.k_stride),
         row_step_(ahead.run ? kPairBytes : ahead.row_stride),
         line_step_(ahead.run ? R * kPairBytes : kPairBytes) {}
