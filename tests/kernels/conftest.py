@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from kernels.cpu import ExpertJob, ExpertShape, Isa, available_isas, default_isa, pack_expert
+from kernels.cpu import ExpertJob, ExpertShape, Isa, available_isas, default_isa
+from tests.kernels.experts import make_expert
 
 
 @pytest.fixture(params=[isa for isa in available_isas() if isa <= default_isa()])
@@ -16,25 +17,13 @@ def isa(request: pytest.FixtureRequest) -> Isa:
     return level
 
 
-def aligned_bytes(count: int) -> Tensor:
-    buffer = torch.empty(count + 63, dtype=torch.uint8)
-    start = -buffer.data_ptr() % 64
-    return buffer[start : start + count]
-
-
 @pytest.fixture
 def random_expert() -> Callable[..., tuple[Tensor, tuple[Tensor, Tensor, Tensor]]]:
-    """Make (packed block, (w1, w3, w2)) of random bf16 weights that keep activations near 1."""
+    """Make (packed block, float64 (w1, w3, w2)) of random weights that keep activations near 1."""
 
     def make(shape: ExpertShape, seed: int = 0) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
-        g = torch.Generator().manual_seed(seed)
-        h, i = shape.hidden, shape.intermediate
-        w1 = (torch.randn(i, h, generator=g) / h**0.5).bfloat16()
-        w3 = (torch.randn(i, h, generator=g) / h**0.5).bfloat16()
-        w2 = (torch.randn(h, i, generator=g) / i**0.5).bfloat16()
-        block = aligned_bytes(shape.nbytes)
-        pack_expert(w1, w3, w2, block)
-        return block, (w1, w3, w2)
+        expert = make_expert(shape, seed)
+        return expert.block, expert.weights
 
     return make
 

@@ -110,7 +110,7 @@ def test_repeated_calls_under_load(isa: Isa, experts, format: WeightFormat, way:
 
 @every_way
 def test_another_pool_of_as_many_threads(isa: Isa, experts, format: WeightFormat, way: Way) -> None:
-    """A new pool gives the same bits, whatever its threads did before; other thread counts round otherwise."""
+    """A new pool gives the same bits, whatever its threads did before; other counts round otherwise."""
     x = make_rows(TOKENS, SHAPE[0])
     outputs = {}
     for threads in (1, 2, 3):

@@ -12,6 +12,7 @@ from kernels.cpu import CpuPool, ExpertJob, ExpertShape, Isa
 from kernels.formats import WeightFormat
 from kernels.pack import pack_expert
 from kernels.tuning import FormatTuning, Tuning, Way
+from tests.kernels.experts import aligned_bytes
 
 COUNTS = (1, 2, 3, 4, 5, 9, 33)
 TUNINGS = [
@@ -30,7 +31,7 @@ def test_activations_are_rounded_where_the_tuning_says(isa: Isa, tuning: FormatT
     g = torch.Generator().manual_seed(1)
     sizes = ((64, 96), (64, 96), (96, 64))
     w1, w3, w2 = (torch.randn(*size, generator=g).bfloat16() for size in sizes)
-    block = aligned(shape.nbytes)
+    block = aligned_bytes(shape.nbytes)
     pack_expert(w1, w3, w2, block, WeightFormat.INT8)
     x = torch.randn(max(COUNTS), 96, generator=g)
 
@@ -64,12 +65,6 @@ def test_a_pool_keeps_what_it_is_given(isa: Isa) -> None:
         assert other.tuning == default
         pool.tuning = default
         assert pool.tuning == default
-
-
-def aligned(count: int) -> Tensor:
-    buffer = torch.empty(count + 63, dtype=torch.uint8)
-    start = -buffer.data_ptr() % 64
-    return buffer[start : start + count]
 
 
 @pytest.mark.parametrize("make", [lambda: FormatTuning(-1), lambda: FormatTuning(1, exact_tokens=-1)])
