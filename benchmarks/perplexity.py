@@ -3,6 +3,10 @@
     python benchmarks/perplexity.py [--json] [--model starter] [--text FILE] [--chunk 128] [--isa NAME]
         [--off-grid]
 
+Experts in 8 and 4 bits are read twice: with activations as they are, and with activations rounded to 8 bits
+for every number of tokens. A calibration chooses rounding only for numbers for which it measures it to be
+faster, so what it costs is at most this.
+
 The text is by default that of the calibration (assets/calibration/profile.txt: prose, code, conversation).
 No model was made with it: the starter's router is fitted to another one. `--chunk 1` reads token by token, as
 decode does; larger chunks are prefill. Beside the perplexity stand its change against bf16 with the standard
@@ -23,6 +27,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,12 +43,13 @@ from engine import starter  # noqa: E402
 from engine.calibration.popularity import PROFILE_TEXT  # noqa: E402
 from engine.events import Phase  # noqa: E402
 from engine.generation.tokenizer import Tokenizer  # noqa: E402
-from engine.models.loader import load_model  # noqa: E402
+from engine.models.loader import LoadedModel, load_model  # noqa: E402
 from engine.options import DEVICES, LoadOptions  # noqa: E402
 from engine.paths import asset  # noqa: E402
 from engine.precision import PRECISIONS  # noqa: E402
 from kernels.cpu import Isa  # noqa: E402
 from kernels.formats import GROUP  # noqa: E402
+from kernels.tuning import FormatTuning  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,10 @@ def off_grid(source: Path, target: Path) -> Path:
 
 def _report(folder: Path, arguments: argparse.Namespace) -> str:
     text = (arguments.text or asset(PROFILE_TEXT)).read_text(encoding="utf-8")
-    readings = {precision: read(folder, text, precision, arguments) for precision in arguments.precisions}
+    readings: dict[str, Reading] = {}
+    for precision in arguments.precisions:
+        for name, reading in read(folder, text, precision, arguments):
+            readings[name] = reading
     base = readings[arguments.precisions[0]]
     report = {
         "model": folder.name,
@@ -98,37 +107,46 @@ def _report(folder: Path, arguments: argparse.Namespace) -> str:
         "chunk": arguments.chunk,
         "isa": base.isa,
         "against": arguments.precisions[0],
-        "results": [_result(precision, reading, base) for precision, reading in readings.items()],
+        "results": [_result(name, reading, base) for name, reading in readings.items()],
     }
     return json.dumps(report, indent=1) if arguments.json else "\n".join(_lines(report))
 
 
-def read(folder: Path, text: str, precision: str, arguments: argparse.Namespace) -> Reading:
-    """Load the model in a precision and let it read the text."""
+def read(
+    folder: Path, text: str, precision: str, arguments: argparse.Namespace
+) -> Iterator[tuple[str, Reading]]:
+    """Load the model in a precision and let it read the text, with rounded activations, too, where it can."""
     options = LoadOptions(device=arguments.device, threads=arguments.threads, precision=precision)
     tokens = Tokenizer.load(folder).encode(text)
     with load_model(folder, options, isa=Isa(arguments.isa) if arguments.isa else None) as loaded:
         ids = torch.tensor(tokens[: loaded.model.config.max_position_embeddings])
-        cache = loaded.model.new_cache(len(ids))
-        losses, likeliest = [], []
-        started = time.perf_counter()
-        for start in range(0, len(ids) - 1, arguments.chunk):
-            part = ids[start : min(start + arguments.chunk, len(ids) - 1)]
-            logits = loaded.model.forward(
-                part, cache, logits="all", phase=Phase.PREFILL if arguments.chunk > 1 else None
-            )
-            assert logits is not None
-            following = ids[start + 1 : start + 1 + len(part)]
-            losses.append(functional.cross_entropy(logits.double(), following, reduction="none"))
-            likeliest.append(logits.argmax(dim=1))
-        seconds = time.perf_counter() - started
-        return Reading(torch.cat(losses), torch.cat(likeliest), loaded.pool.isa.value, seconds)
+        yield precision, _read(loaded, ids, arguments.chunk)
+        pool, weight_format = loaded.pool, options.expert_format
+        if pool.ways(weight_format).eight_bit:
+            rounding = FormatTuning(0, many_eight_bit=True)  # all numbers of tokens are "many"
+            pool.tuning = pool.tuning.with_format(weight_format, rounding)
+            yield f"{precision}, activations of 8 bits", _read(loaded, ids, arguments.chunk)
 
 
-def _result(precision: str, reading: Reading, base: Reading) -> dict[str, Any]:
+def _read(loaded: LoadedModel, ids: torch.Tensor, chunk: int) -> Reading:
+    cache = loaded.model.new_cache(len(ids))
+    losses, likeliest = [], []
+    started = time.perf_counter()
+    for start in range(0, len(ids) - 1, chunk):
+        part = ids[start : min(start + chunk, len(ids) - 1)]
+        logits = loaded.model.forward(part, cache, logits="all", phase=Phase.PREFILL if chunk > 1 else None)
+        assert logits is not None
+        following = ids[start + 1 : start + 1 + len(part)]
+        losses.append(functional.cross_entropy(logits.double(), following, reduction="none"))
+        likeliest.append(logits.argmax(dim=1))
+    seconds = time.perf_counter() - started
+    return Reading(torch.cat(losses), torch.cat(likeliest), loaded.pool.isa.value, seconds)
+
+
+def _result(name: str, reading: Reading, base: Reading) -> dict[str, Any]:
     difference = reading.losses - base.losses
     return {
-        "precision": precision,
+        "precision": name,
         "perplexity": reading.perplexity,
         "change": reading.perplexity / base.perplexity - 1,
         "change_error": float(difference.std()) / math.sqrt(len(difference)),
@@ -142,10 +160,10 @@ def _lines(report: dict[str, Any]) -> list[str]:
     head = [
         f"{text}: {report['tokens']} tokens in chunks of {report['chunk']}",
         f"kernels: {report['isa']}",
-        f"        perplexity   {against:17}  same likeliest token   tokens/s",
+        f"{'':28} perplexity   {against:17}  same likeliest token   tokens/s",
     ]
     rows = [
-        f"{result['precision']:6} {result['perplexity']:11.3f} "
+        f"{result['precision']:28} {result['perplexity']:11.3f} "
         f"{result['change']:+11.2%} ± {result['change_error']:6.2%} "
         f"{result['same_likeliest']:20.1%} {result['tokens_per_second']:13.1f}"
         for result in report["results"]
