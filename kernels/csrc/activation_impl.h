@@ -35,7 +35,7 @@ FIDDLER_INLINE typename P::Vec silu(typename P::Vec x) {
 
 // Sums that overflowed become the largest bf16, so that they cannot turn into NaN (0 times infinity) further
 // on; a NaN stays one. Where products are rounded on their own they must not overflow either: 1e37 leaves room
-// for weights up to 34.
+// for weights up to 34, or in quantised formats for groups whose magnitudes add up to 34.
 template <class P>
 FIDDLER_INLINE typename P::Vec finite(typename P::Vec x) {
   constexpr float kLargest = P::kFused ? 3.38953139e38f : 1e37f;
@@ -68,6 +68,10 @@ struct ForGroups {
 template <class P, class A>
 FIDDLER_INLINE void store_tile(typename P::Activation* tile, std::size_t n, std::size_t tokens,
                                typename P::Vec low, typename P::Vec high) {
+  if constexpr (!P::kFused) {
+    low = finite<P>(low);
+    high = finite<P>(high);
+  }
   if constexpr (A::kFactor != 1.0f) {
     low = P::mul(low, P::set1(A::kFactor));
     high = P::mul(high, P::set1(A::kFactor));

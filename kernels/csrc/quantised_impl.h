@@ -4,7 +4,7 @@
 // minimum is subtracted as minimum x (sum of the group's inputs), which the packed activations carry along.
 //
 // A sum may overflow to an infinity, but two of different sign must not meet: that would be a NaN from finite
-// inputs. So no product becomes an infinity on its own: it is finite, or added within one instruction.
+// inputs. So no product becomes an infinity on its own: it is added within one instruction, or small (see finite).
 #pragma once
 
 #include <utility>
@@ -58,16 +58,6 @@ struct Int4 {
 
 template <class F>
 using Inputs = ForGroups<F::kMinimum>;
-
-// a * b + c; the product alone does not overflow, see above.
-template <class P>
-FIDDLER_INLINE typename P::Vec add_product(typename P::Vec a, typename P::Vec b, typename P::Vec c) {
-  if constexpr (P::kFused) {
-    return P::fma(a, b, c);
-  } else {
-    return P::add(finite<P>(P::mul(a, b)), c);
-  }
-}
 
 // sums[r][n] += weights of input i x that input, for the inputs i... of one word of R rows.
 template <class P, class F, int R, int N, int... i>
@@ -128,8 +118,8 @@ FIDDLER_INLINE void quantised_block(const Part& part, std::size_t first_row) {
       const typename P::Vec minus_minimum = F::kMinimum ? P::mul(factors.minus_minimum, inverse) : P::zero();
       FIDDLER_UNROLL
       for (int n = 0; n < N; ++n) {
-        acc[r][n] = add_product<P>(sums[r][n], scale, acc[r][n]);
-        if constexpr (F::kMinimum) acc[r][n] = add_product<P>(minus_minimum, P::set1(x[n]), acc[r][n]);
+        acc[r][n] = P::fma(sums[r][n], scale, acc[r][n]);
+        if constexpr (F::kMinimum) acc[r][n] = P::fma(minus_minimum, P::set1(x[n]), acc[r][n]);
       }
     }
     if constexpr (F::kMinimum) x += N;
