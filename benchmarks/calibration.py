@@ -22,6 +22,7 @@ from engine import starter  # noqa: E402
 from engine.events import Finished  # noqa: E402
 from engine.options import LoadOptions  # noqa: E402
 from engine.params import GenerationParams, Message, SamplingParams  # noqa: E402
+from engine.precision import PRECISIONS  # noqa: E402
 from engine.profile import Probe  # noqa: E402
 
 WITHIN = 0.25  # the accepted relative error of the prediction
@@ -33,7 +34,13 @@ def main() -> int:
     from engine.runtime import Engine
 
     folder = starter.ensure() if arguments.model == "starter" else Path(arguments.model)
-    options = LoadOptions(threads=arguments.threads, device=arguments.device, policy=arguments.policy)
+    options = LoadOptions(
+        threads=arguments.threads,
+        device=arguments.device,
+        policy=arguments.policy,
+        precision=arguments.precision,
+        exact_activations=arguments.exact_activations,
+    )
 
     def show(probe: Probe) -> None:
         print(f"{probe.text()} (± {probe.spread / 2:.0%})", file=sys.stderr)
@@ -51,6 +58,8 @@ def main() -> int:
                 "device": engine.status().device,
                 "policy": engine.options.policy,
                 "experts_on_gpu": profile.expert_slots,
+                "precision": profile.precision,
+                "kernels": None if profile.kernels is None else profile.kernels.text(),
                 "cpu_expert_ms": round(1e3 * profile.latency.cpu_lat(1), 4),
                 "other_decode_ms": round(1e3 * profile.latency.other_decode, 3),
                 "fit_error": round(profile.latency.fit_error, 4),
@@ -83,6 +92,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, help="default: the usable cores")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--policy", default="paper")
+    parser.add_argument("--precision", choices=PRECISIONS, default="bf16")
+    parser.add_argument("--exact-activations", action="store_true")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--out", type=Path, help="append the JSON lines to this file")
     return parser.parse_args()
