@@ -32,7 +32,7 @@ class WeightFormat(StrEnum):
 
     @property
     def group_nbytes(self) -> int:
-        """Bytes that the 16 groups of a tile add: for int8 16 float16 scales, for int4 16 scales and minimums."""
+        """Bytes that a tile's 16 groups add: for int8 16 float16 scales, for int4 16 scales and minimums."""
         return 0 if self is WeightFormat.BF16 else 32
 
     @property

@@ -15,9 +15,9 @@ from kernels.tuning import FormatTuning, Way
 # Times in seconds by token count.
 Times = Mapping[int, float]
 
-# Rounding costs accuracy, so its time must be at most this share of the best time without. With every number of
-# tokens rounded (benchmarks/perplexity.py, AVX512_BF16) the starter's perplexity against bf16 is +0.22 % ± 0.15
-# in int8 (+0.03 % without rounding) and +0.04 % ± 0.14 in int4 (-0.01 %).
+# Rounding costs accuracy, so its time must be at most this share of the best time without. With every number
+# of tokens rounded (benchmarks/perplexity.py, AVX512_BF16) the starter's perplexity against bf16 is +0.22 %
+# ± 0.15 in int8 (+0.03 % without rounding) and +0.04 % ± 0.14 in int4 (-0.01 %).
 EIGHT_BIT_SHARE = 0.9
 
 
