@@ -56,6 +56,7 @@ def measure_tuning(
     *,
     experts: int = 2,
     eight_bit: bool = True,
+    most_tokens: int = TOKEN_COUNTS[-1],
     seconds: float = SECONDS,
     before_round: Callable[[float], None] = lambda _: None,
     clock: Callable[[], float] = time.perf_counter,
@@ -63,12 +64,13 @@ def measure_tuning(
     """Time the ways of `shape.format` and choose; the pool has the tuning that it had before in the end.
 
     `blocks`: packed experts, as many as the caches cannot hold; `experts` of them run in a call, as in a
-    layer. `eight_bit`: whether activations may be rounded. `seconds`: for each token count, about; takes two
-    to three seconds as it is, longer only where single calls take long (then large counts are left out).
+    layer. `eight_bit`: whether activations may be rounded. `most_tokens`: of an expert; token counts above
+    the first that reaches it are not measured. `seconds`: for each token count, about; takes two to three
+    seconds as it is, longer only where single calls take long (then large counts are left out).
     `before_round` hears the share that is done, and may raise to leave.
     """
     before = pool.tuning
-    probe = _Probe(pool, shape, blocks, experts, seconds, before_round, clock)
+    probe = _Probe(pool, shape, blocks, experts, most_tokens, seconds, before_round, clock)
     try:
         times = probe.ways(_tunings(pool, shape, eight_bit))
         chosen = choose_ways(times) if times else before.formats[shape.format]
@@ -92,6 +94,11 @@ def _tunings(pool: CpuPool, shape: ExpertShape, eight_bit: bool) -> dict[Way, tu
     return {way: (most, before.with_format(shape.format, each)) for way, (most, each) in choices.items()}
 
 
+def _counts(counts: Sequence[int], most: int) -> tuple[int, ...]:
+    """The ascending counts up to the first that reaches `most`."""
+    return tuple(count for place, count in enumerate(counts) if not place or counts[place - 1] < most)
+
+
 class _Probe:
     """Calls of experts in turn, and what they take."""
 
@@ -101,6 +108,7 @@ class _Probe:
         shape: ExpertShape,
         blocks: Sequence[Tensor],
         experts: int,
+        most_tokens: int,
         seconds: float,
         before_round: Callable[[float], None],
         clock: Callable[[], float],
@@ -110,19 +118,21 @@ class _Probe:
         self._experts = min(experts, len(blocks))
         self._seconds, self._before_round, self._clock = seconds, before_round, clock
         self._done = 0  # of the steps below
-        self._steps = len(TOKEN_COUNTS) + len(PANEL_COUNTS)
+        self._token_counts = _counts(TOKEN_COUNTS, most_tokens)
+        self._panel_counts = _counts(PANEL_COUNTS, most_tokens)
+        self._steps = len(self._token_counts) + len(self._panel_counts)
 
     def ways(self, tunings: Mapping[Way, tuple[int, Tuning]]) -> dict[Way, dict[int, float]]:
         """Seconds of one expert by way and token count; nothing where there is only one way."""
         times: dict[Way, dict[int, float]] = {way: {} for way in tunings}
-        for tokens in TOKEN_COUNTS if len(tunings) > 1 else ():
+        for tokens in self._token_counts if len(tunings) > 1 else ():
             usable = {way: tuning for way, (most, tuning) in tunings.items() if tokens <= most}
             found = self._interleave(usable, tokens)
             for way, value in found.items():
                 times[way][tokens] = value
             if sum(found.values()) * self._experts > _LONG_ROUND:
                 break
-        self._done = len(TOKEN_COUNTS)
+        self._done = len(self._token_counts)
         return times if len(tunings) > 1 else {}
 
     def divisions(self, tuning: Tuning) -> tuple[dict[int, float], dict[int, float]]:
@@ -130,7 +140,7 @@ class _Probe:
         both = {"panels": replace(tuning, panel_tokens=_EVERY_TOKEN), "rows": replace(tuning, panel_tokens=0)}
         by_panels: dict[int, float] = {}
         by_rows: dict[int, float] = {}
-        for tokens in PANEL_COUNTS:
+        for tokens in self._panel_counts:
             found = self._interleave(both, tokens)
             by_panels[tokens], by_rows[tokens] = found["panels"], found["rows"]
             if sum(found.values()) * self._experts > _LONG_ROUND:

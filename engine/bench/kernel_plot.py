@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 from engine.bench.errors import BenchError
-from engine.bench.kernel_report import Figure, KernelReport
+from engine.bench.kernel_report import EIGHT_BIT, Figure, KernelReport
 from engine.isa_words import isa_words
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; markers tell the lines without colour.
@@ -19,6 +19,7 @@ _STYLES = {
 }
 _OTHER = ("#000000", "x")
 _TORCH = "#666666"
+_HOLLOW: dict[str, Any] = {"markersize": 5, "markerfacecolor": "white"}
 _PANEL = (4.4, 4.6)  # inches
 _DPI = 150
 
@@ -86,6 +87,11 @@ def _draw_panel(panel: Any, report: KernelReport, figures: list[Figure]) -> None
         colour, marker = _STYLES.get(isa, _OTHER)
         label = "portable" if isa == "portable" else isa_words(isa)
         panel.plot(*zip(*points, strict=True), color=colour, marker=marker, markersize=5, label=label)
+        for each in figures:
+            if each.isa == isa and each.activations == EIGHT_BIT:
+                panel.plot(each.tokens, each.times.best * 1e3, marker, color=colour, **_HOLLOW)
+    if any(each.activations == EIGHT_BIT for each in figures):
+        panel.plot([], [], "o", color="black", **_HOLLOW, label="hollow: activations in 8 bits")
     if report.torch:
         points = sorted((tokens, seconds * 1e3) for tokens, seconds in report.torch.items())
         panel.plot(*zip(*points, strict=True), color=_TORCH, linestyle="--", marker=".", label="torch (bf16)")

@@ -12,18 +12,24 @@ from engine.bench.errors import BenchError
 from engine.bench.timing import Times
 from engine.files import file_error
 
+EXACT, EIGHT_BIT = "exact", "8-bit"  # activations: as precise as the level's arithmetic, or rounded to 8 bits
+
 _DIFFERENT = 0.05  # readings that differ by more are both told
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One expert in `format` on `isa` with `tokens` tokens; times are per expert, in seconds."""
+    """One expert in `format` on `isa` with `tokens` tokens; times are per expert, in seconds.
+
+    `activations`: EXACT or EIGHT_BIT, as the tuned kernels take that many tokens.
+    """
 
     format: str
     isa: str
     tokens: int
     nbytes: int
     times: Times
+    activations: str = EXACT
 
     @property
     def gbs(self) -> float:
@@ -97,6 +103,7 @@ class KernelReport:
             "format": figure.format,
             "isa": figure.isa,
             "tokens": figure.tokens,
+            "activations": figure.activations,
             "ms": figure.times.best * 1e3,
             "median_ms": figure.times.median * 1e3,
             "calls": figure.times.calls,
@@ -133,7 +140,9 @@ def report_from_dict(data: Any) -> KernelReport:
             best, median = _positive(entry["ms"]) / 1e3, _positive(entry["median_ms"]) / 1e3
             times = Times(best, median, int(entry["calls"]))
             tokens, nbytes = int(entry["tokens"]), int(_positive(entry["bytes"]))
-            report.figures.append(Figure(str(entry["format"]), str(entry["isa"]), tokens, nbytes, times))
+            report.figures.append(
+                Figure(str(entry["format"]), str(entry["isa"]), tokens, nbytes, times, _activations(entry))
+            )
             if entry["torch_ms"] is not None:
                 report.torch[tokens] = _positive(entry["torch_ms"]) / 1e3
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -160,6 +169,13 @@ def read_report(path: Path) -> KernelReport:
 
 def _left_out(entry: Any) -> LeftOut:
     return LeftOut(str(entry["format"]), str(entry["isa"]), int(entry["tokens"]), _positive(entry["seconds"]))
+
+
+def _activations(entry: Any) -> str:
+    activations = entry["activations"]
+    if activations not in (EXACT, EIGHT_BIT):
+        raise ValueError(f"“{EXACT}” or “{EIGHT_BIT}” in the place of {activations!r}")
+    return str(activations)
 
 
 def _positive(value: Any) -> float:

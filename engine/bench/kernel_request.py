@@ -23,7 +23,8 @@ class KernelRequest:
     """One run: every format × instruction set × token count at one shape.
 
     `experts`: experts of one call, as a layer has them (Mixtral uses two per token); each gets all of the
-    tokens. `seconds`: for each figure. `threads`: None for the usable cores.
+    tokens. `seconds`: for each figure. `threads`: None for the usable cores. `exact_activations`: no kernel
+    may round them to 8 bits.
     """
 
     formats: tuple[WeightFormat, ...] = tuple(WeightFormat)
@@ -32,8 +33,9 @@ class KernelRequest:
     hidden: int = SHAPES["mixtral"][0]
     intermediate: int = SHAPES["mixtral"][1]
     experts: int = 2
-    seconds: float = 1.0
+    seconds: float = 0.5  # all figures and their tuning: some minutes, also on two cores
     threads: int | None = None
+    exact_activations: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.experts <= MAX_EXPERTS:

@@ -1,4 +1,4 @@
-"""Measures what `fiddler bench kernels` reports: reading, torch, then every format and instruction set."""
+"""Measures what `fiddler bench kernels` reports: reading, torch, then every format on every level, tuned."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from engine import arena
-from engine.bench.kernel_report import Figure, KernelReport, LeftOut
+from engine.bench.kernel_report import EIGHT_BIT, EXACT, Figure, KernelReport, LeftOut
 from engine.bench.kernel_request import KernelRequest
 from engine.bench.random_block import fill_experts
 from engine.bench.reading import read_gbs
@@ -26,6 +26,8 @@ from kernels.cpu import CpuPool, ExpertJob, Isa
 from kernels.errors import KernelsError
 from kernels.shape import ExpertShape
 from kernels.threads import default_pool_threads, usable_cores
+from kernels.tuning import Tuning, Way
+from kernels.tuning_probe import measure_tuning
 
 LONGEST_CALL = 2.0  # seconds that a call may take to be measured
 _SEED = 20
@@ -139,6 +141,7 @@ class KernelRun:
         request = self._request
         seconds: dict[int, float] = {}
         with _pool(self._threads, isa) as pool:
+            pool.tuning = self._tune(pool, shape, blocks)
             for done, tokens in enumerate(request.tokens):
                 what = f"Measuring {shape.format} with {isa}"
                 self._progress(Progress(what, done, len(request.tokens), "figures"))
@@ -149,7 +152,23 @@ class KernelRun:
                 times = self._time_kernel(pool, shape, blocks, tokens)
                 seconds[tokens] = times.best
                 per_expert = times.over(request.experts)
-                self.report.figures.append(Figure(shape.format, isa, tokens, shape.nbytes, per_expert))
+                activations = _activations(pool, shape, tokens)
+                self.report.figures.append(
+                    Figure(shape.format, isa, tokens, shape.nbytes, per_expert, activations)
+                )
+
+    def _tune(self, pool: CpuPool, shape: ExpertShape, blocks: list[Tensor]) -> Tuning:
+        """The kernels that a calibration would choose here. Raises Cancelled between two rounds."""
+        self._progress(Progress(f"Choosing kernels for {shape.format} with {pool.isa}"))
+        return measure_tuning(
+            pool,
+            shape,
+            blocks,
+            experts=self._request.experts,
+            eight_bit=not self._request.exact_activations,
+            most_tokens=self._request.tokens[-1],
+            before_round=lambda _: self._cancel.raise_if_cancelled(),
+        ).tuning
 
     def _time_kernel(self, pool: CpuPool, shape: ExpertShape, blocks: list[Tensor], tokens: int) -> Times:
         x, out = torch.randn(tokens, shape.hidden), torch.zeros(tokens, shape.hidden)
@@ -160,6 +179,13 @@ class KernelRun:
         return time_calls(
             lambda: pool.run_experts(x, next(turns), shape, out), self._request.seconds, self._cancel
         )
+
+
+def _activations(pool: CpuPool, shape: ExpertShape, tokens: int) -> str:
+    rounded = pool.ways(shape.format).eight_bit and (
+        pool.tuning.formats[shape.format].way(tokens) is Way.EIGHT_BIT
+    )
+    return EIGHT_BIT if rounded else EXACT
 
 
 @contextmanager

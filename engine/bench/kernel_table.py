@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from engine.bench.kernel_report import Figure, KernelReport, LeftOut
+from engine.bench.kernel_summary import summary
 from engine.units import format_bytes
 
 _HEADER = (
-    "format  instructions  tokens  ms/expert   median    GB/s  % of read  TFLOP/s  torch ms  against torch"
+    "format  instructions  tokens  activ.  ms/expert   median    GB/s  % of read  TFLOP/s  torch ms"
+    "  against torch"
 )
 
 
@@ -21,6 +23,8 @@ def table(report: KernelReport) -> tuple[str, ...]:
         _reading(report),
         f"Experts of {report.hidden} × {report.intermediate}, {report.experts} in a call; ms/expert, GB/s "
         "and TFLOP/s are those of the best call, as for reading.",
+        "Kernels were chosen first by their times, as in a calibration; activ.: whether they round "
+        "activations to 8 bits.",
     ]
     for name, rotation in report.rotations.items():
         short = " - less than wanted for lack of memory: caches may help" if rotation["short"] else ""
@@ -35,9 +39,15 @@ def table(report: KernelReport) -> tuple[str, ...]:
     rows.sort(key=lambda row: (formats.index(row.format), isas.index(row.isa), row.tokens))
     for row in rows:
         lines.append(_left_out(row) if isinstance(row, LeftOut) else _figure(report, row))
+    lines += _summaries(report)
     if not report.complete:
         lines += ["", "Interrupted: the rest was not measured."]
     return tuple(lines)
+
+
+def _summaries(report: KernelReport) -> list[str]:
+    found = summary(report)
+    return ["", *found] if found else []
 
 
 def _reading(report: KernelReport) -> str:
@@ -51,7 +61,7 @@ def _reading(report: KernelReport) -> str:
 def _figure(report: KernelReport, figure: Figure) -> str:
     best = figure.times.best
     row = (
-        f"{figure.format:6}  {figure.isa:12}  {figure.tokens:6}  {best * 1e3:9.3f}"
+        f"{figure.format:6}  {figure.isa:12}  {figure.tokens:6}  {figure.activations:6}  {best * 1e3:9.3f}"
         f"  {figure.times.median * 1e3:7.3f}  {figure.gbs:6.1f}  {report.percent_of_read(figure):8.0f}%"
         f"  {report.tflops(figure):7.3f}"
     )

@@ -32,8 +32,9 @@ def add_to(benchmarks: Any) -> None:
         "kernels",
         help="time experts in every format on every instruction set",
         description="Measures how fast memory is read, then one expert in every format, on every instruction "
-        "set, for several numbers of tokens, and torch beside it. Takes a few minutes; Ctrl-C keeps what is "
-        "measured. Other programs should rest meanwhile.",
+        "set, for several numbers of tokens, and torch beside it. Where there are several kernels, those "
+        "that a calibration would choose are taken. Takes a few minutes; Ctrl-C keeps what is measured. "
+        "Other programs should rest meanwhile.",
     )
     parser.add_argument(
         "--formats", default=",".join(WeightFormat), metavar="LIST", help="default: %(default)s"
@@ -66,6 +67,11 @@ def add_to(benchmarks: Any) -> None:
         metavar="S",
         help="per figure (default: %(default)s)",
     )
+    parser.add_argument(
+        "--exact-activations",
+        action="store_true",
+        help="use no kernels that round activations to 8 bits (by default, where they are faster)",
+    )
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the result")
     parser.add_argument(
         "--from",
@@ -90,6 +96,7 @@ def request(arguments: argparse.Namespace) -> requests.KernelRequest:
         experts=arguments.experts,
         seconds=arguments.seconds,
         threads=arguments.threads,
+        exact_activations=arguments.exact_activations,
     )
 
 

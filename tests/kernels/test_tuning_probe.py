@@ -106,6 +106,20 @@ def test_a_slow_machine_leaves_large_counts_out(blocks: list[Tensor]) -> None:
     assert pool.now < 25
 
 
+@pytest.mark.parametrize(
+    ("most", "last", "last_divided"), [(1, 1, 4), (3, 4, 4), (16, 16, 16), (17, 32, 32), (256, 64, 32)]
+)
+def test_counts_that_no_expert_has_are_not_measured(
+    blocks: list[Tensor], most: int, last: int, last_divided: int
+) -> None:
+    pool, shares = ScriptedPool(Ways(4, True), fastest_eight_bit), list[float]()
+    result = measure(pool, blocks, most_tokens=most, before_round=shares.append)
+    assert list(result.times[Way.EXPANDED]) == [count for count in TOKEN_COUNTS if count <= last]
+    assert list(result.by_panels) == [count for count in PANEL_COUNTS if count <= last_divided]
+    assert shares == sorted(shares)
+    assert 0.9 < shares[-1] <= 1
+
+
 def test_it_takes_two_to_three_seconds_and_says_how_far_it_is(blocks: list[Tensor]) -> None:
     pool, shares = ScriptedPool(Ways(4, True), fastest_eight_bit), list[float]()
     measure(pool, blocks, before_round=shares.append)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.bench.kernel_report import Figure, KernelReport, LeftOut
+from engine.bench.kernel_report import EIGHT_BIT, EXACT, Figure, KernelReport, LeftOut
 from engine.bench.timing import Times
 
 
@@ -14,7 +14,9 @@ def round_report() -> KernelReport:
         for isa, slower in (("portable", 4), ("avx2", 1)):
             for tokens in (1, 4):
                 best = nbytes * tokens * slower / 50e9
-                report.figures.append(Figure(form, isa, tokens, nbytes, Times(best, 2 * best, 7)))
+                activations = EIGHT_BIT if (form, isa, tokens) == ("int4", "avx2", 4) else EXACT
+                times = Times(best, 2 * best, 7)
+                report.figures.append(Figure(form, isa, tokens, nbytes, times, activations))
         report.left_out.append(LeftOut(form, "portable", 16, 3.25))
         report.rotations[form] = {"count": 6, "bytes": nbytes, "short": form == "int4"}
     report.torch[1] = 0.0008

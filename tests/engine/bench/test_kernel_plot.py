@@ -10,7 +10,7 @@ import pytest
 
 from engine.bench.errors import BenchError
 from engine.bench.kernel_plot import check_can_draw, draw
-from engine.bench.kernel_report import KernelReport
+from engine.bench.kernel_report import EXACT, KernelReport
 from tests.engine.bench.reports import round_report
 
 
@@ -42,7 +42,10 @@ def test_what_is_drawn_depends_on_the_figures() -> None:
     report = round_report()
     report.torch.clear()
     pictures.add(draw(report))
-    assert len(pictures) == 4
+    report = round_report()
+    report.figures = [replace(figure, activations=EXACT) for figure in report.figures]
+    pictures.add(draw(report))
+    assert len(pictures) == 5
     assert draw(round_report()) in pictures
 
 

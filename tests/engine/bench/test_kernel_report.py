@@ -32,6 +32,7 @@ def test_figures_follow_from_bytes_times_and_the_best_reading() -> None:
     assert row["percent_of_read"] == pytest.approx(12.5)
     assert row["tflops"] == pytest.approx(6e6 * 2 * 4 / 1.6e-3 / 1e12)  # 3 matrices of 2 M, 2 operations
     assert row["torch_ms"] is None
+    assert [row["activations"] for row in data["results"]] == ["exact"] * 7 + ["8-bit"]
     assert result(data, "int4", "portable", 1)["torch_ms"] == pytest.approx(0.8)
 
 
@@ -68,6 +69,11 @@ def without(*path: str | int) -> dict[str, Any]:
         without("machine", "cpu"),
         without("shape", "hidden"),
         without("results", 0, "ms"),
+        without("results", 0, "activations"),
+        {
+            **without("results"),
+            "results": [{**round_report().to_dict()["results"][0], "activations": "4-bit"}],
+        },
         without("left_out", 0, "seconds"),
         without("rotations", "int4", "count"),
         {**without("reads_gbs"), "reads_gbs": []},
@@ -99,15 +105,16 @@ def test_a_machine_that_reads_at_another_speed_at_the_end_is_told() -> None:
 
 def test_the_table_has_a_row_for_each_figure_and_each_left_out() -> None:
     lines = table(round_report())
-    rows = [line.split() for line in lines if line[:4] in ("bf16", "int4") and ":" not in line[:5]]
+    rows = [line.split() for line in lines if line[:8] in ("bf16    ", "int4    ")]
     assert [row[:3] for row in rows] == [
         [form, isa, tokens]
         for form in ("bf16", "int4")
         for isa, counts in (("portable", "1 4 16"), ("avx2", "1 4"))
         for tokens in counts.split()
     ]
-    assert rows[3][3:] == ["0.400", "0.800", "50.0", "50%", "0.030", "0.800", "2.0×"]
+    assert rows[3][3:] == ["exact", "0.400", "0.800", "50.0", "50%", "0.030", "0.800", "2.0×"]
     assert " ".join(rows[2][3:]) == "left out: one call would take 3.2 s"
+    assert [row[3] for row in rows[8:]] == ["exact", "8-bit"]
     assert any(line.startswith("int4: 6 experts of 4.8 MiB") and "caches may help" in line for line in lines)
     assert not any("Interrupted" in line for line in lines)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ from kernels.cpu import CpuPool
 from kernels.formats import WeightFormat
 from kernels.isa import Isa, available_isas
 from kernels.shape import ExpertShape
+from kernels.tuning import FormatTuning
+from kernels.tuning_probe import TuningResult
 
 BF16 = WeightFormat.BF16
 HIDDEN, INTERMEDIATE = 64, 96
@@ -59,7 +62,9 @@ def test_calls_take_the_next_experts_in_turn(monkeypatch: pytest.MonkeyPatch) ->
     real = CpuPool.run_experts
 
     def run_experts(pool: CpuPool, x: Any, jobs: Any, shape: ExpertShape, out: Any) -> None:
-        assert x.shape[0] == 3
+        if x.shape[0] != 3:  # the choice of kernels tries other numbers of tokens
+            real(pool, x, jobs, shape, out)
+            return
         assert all(job.tokens.tolist() == [0, 1, 2] for job in jobs)
         calls.append([job.block.data_ptr() for job in jobs])
         real(pool, x, jobs, shape, out)
@@ -74,6 +79,49 @@ def test_calls_take_the_next_experts_in_turn(monkeypatch: pytest.MonkeyPatch) ->
     for number, blocks in enumerate(calls):
         first = 2 * (number % 3)
         assert blocks == [start + first * nbytes, start + (first + 1) * nbytes]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_figures_are_those_of_the_chosen_kernels(exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above two tokens 8 bits, unless that is forbidden; bf16 and the portable level have no such way."""
+    asked: list[dict[str, Any]] = []
+    real = CpuPool.run_experts
+
+    def measure(pool: CpuPool, shape: ExpertShape, blocks: list[torch.Tensor], **how: Any) -> TuningResult:
+        asked.append(how)
+        chosen = FormatTuning(2, many_eight_bit=how["eight_bit"])
+        tuning = replace(pool.tuning.with_format(shape.format, chosen), panel_tokens=7)
+        return TuningResult(tuning, chosen, {}, {}, {}, 1.0)
+
+    def run_experts(pool: CpuPool, x: Any, jobs: Any, shape: ExpertShape, out: Any) -> None:
+        chosen, panels = pool.tuning.formats[shape.format], pool.tuning.panel_tokens
+        assert (chosen, panels) == (FormatTuning(2, many_eight_bit=not exact), 7)
+        real(pool, x, jobs, shape, out)
+
+    monkeypatch.setattr(kernel_run, "measure_tuning", measure)
+    monkeypatch.setattr(CpuPool, "run_experts", run_experts)
+    isas = available_isas()
+    run = KernelRun(request(isas=isas, tokens=(2, 3), experts=3, exact_activations=exact), wanted=MIB)
+    run.measure()
+    assert len(asked) == len(WeightFormat) * len(isas)
+    assert all((how["experts"], how["eight_bit"], how["most_tokens"]) == (3, not exact, 3) for how in asked)
+    for figure in run.report.figures:
+        rounded = not exact and figure.tokens == 3 and figure.format != BF16 and figure.isa != Isa.PORTABLE
+        assert figure.activations == ("8-bit" if rounded else "exact")
+
+
+def test_choosing_kernels_can_be_interrupted() -> None:
+    cancel = CancelToken()
+
+    def progress(progress: Progress) -> None:
+        if progress.what == "Choosing kernels for bf16 with portable":
+            cancel.cancel()
+
+    run = KernelRun(request(), wanted=MIB, cancel=cancel, progress=progress)
+    with pytest.raises(Cancelled):
+        run.measure()
+    assert run.report.torch
+    assert not run.report.figures
 
 
 def test_calls_that_would_take_too_long_are_left_out() -> None:

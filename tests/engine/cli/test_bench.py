@@ -46,6 +46,7 @@ def test_json_is_one_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> Non
         assert row["percent_of_read"] == pytest.approx(100 * row["gbs"] / report["read_gbs"])
         assert row["tflops"] == pytest.approx(6 * 576 * 768 * row["tokens"] / seconds / 1e12)
         assert row["torch_ms"] > 0
+        assert row["activations"] == "exact"
     assert "Measuring bf16 with portable" in err
 
 
@@ -53,8 +54,22 @@ def test_the_table_goes_to_stdout_and_quiet_silences_the_rest(capsys: pytest.Cap
     assert main([*SHORT.split(), "--quiet", "--experts", "1"]) == 0
     out, err = capsys.readouterr()
     assert "Plain reading: " in out
-    assert out.splitlines()[-1].startswith("bf16    portable           2 ")
+    assert "\nbf16    portable           2  exact " in out
+    assert "\nbf16 with portable: 1 token at " in out
     assert err == ""
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_rounded_activations_can_be_forbidden(exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, allowed = kernel_run.measure_tuning, []
+
+    def measure_tuning(*arguments: Any, **how: Any) -> Any:
+        allowed.append(how["eight_bit"])
+        return real(*arguments, **how)
+
+    monkeypatch.setattr(kernel_run, "measure_tuning", measure_tuning)
+    assert main([*SHORT.split(), *["--exact-activations"] * exact]) == 0
+    assert allowed == [not exact]
 
 
 @pytest.mark.parametrize(
