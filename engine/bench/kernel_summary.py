@@ -37,23 +37,31 @@ def _memory(report: KernelReport, figures: _Figures) -> str:
     if 1 in report.torch:
         words += f", {report.torch[1] / one.times.best:.1f}× as fast as torch in bf16"
     if _MANY in figures:
-        words += f"; {_MANY} tokens take {figures[_MANY].times.best / one.times.best:.2f}× the time of one"
+        words += f"; {_MANY} tokens take {figures[_MANY].times.best / one.times.best:.2f}× as long"
     return f"{words}."
 
 
 def _arithmetic(report: KernelReport, figures: _Figures, plain: _Figures) -> str:
     """Operations with the most tokens, and how much faster few tokens are than in bf16."""
     most = max(figures)
-    words = f"{report.tflops(figures[most]):.2f} TFLOP/s with {most} token{'s' if most > 1 else ''}"
+    words = f"{report.tflops(figures[most]):.2f} TFLOP/s with {_named(most)}"
     counts = [count for count in _FEW if count in plain and count in figures]
     for place, count in enumerate(counts):
         faster = plain[count].times.best / figures[count].times.best
-        words += f", {faster:.2f}× with {count}" if place else f"; {faster:.2f}× as fast as bf16 with {count}"
+        words += (
+            f", {faster:.2f}× with {count}"
+            if place
+            else f"; {faster:.2f}× as fast as bf16 with {_named(count)}"
+        )
     return f"{words}."
 
 
 def _figures(report: KernelReport, name: str, isa: str) -> _Figures:
     return {each.tokens: each for each in report.figures if (each.format, each.isa) == (name, isa)}
+
+
+def _named(tokens: int) -> str:
+    return f"{tokens} token{'s' if tokens > 1 else ''}"
 
 
 def _level(isa: str) -> int:

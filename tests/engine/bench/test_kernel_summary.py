@@ -36,11 +36,11 @@ def with_tokens(*tokens: int) -> KernelReport:
 def test_each_format_has_two_lines_of_its_best_instruction_set() -> None:
     assert summary(report()) == [
         "bf16 with amx: 1 token at 80% of plain reading, 2.0× as fast as torch in bf16; "
-        "64 tokens take 1.20× the time of one.",
+        "64 tokens take 1.20× as long.",
         "               3.84 TFLOP/s with 256 tokens.",
         "int4 with amx: 1 token at 50% of plain reading, 5.0× as fast as torch in bf16; "
-        "64 tokens take 2.50× the time of one.",
-        "               3.07 TFLOP/s with 256 tokens; 2.50× as fast as bf16 with 1, 1.50× with 4.",
+        "64 tokens take 2.50× as long.",
+        "               3.07 TFLOP/s with 256 tokens; 2.50× as fast as bf16 with 1 token, 1.50× with 4.",
     ]
 
 
@@ -56,10 +56,10 @@ def test_what_was_not_measured_is_left_out() -> None:
     few.torch.clear()
     assert summary(few)[2:] == [
         "int4 with amx: 1 token at 50% of plain reading.",
-        "               0.12 TFLOP/s with 1 token; 2.50× as fast as bf16 with 1.",
+        "               0.12 TFLOP/s with 1 token; 2.50× as fast as bf16 with 1 token.",
     ]
     assert summary(with_tokens(4, 64))[1:] == [
-        "int4 with amx: 3.07 TFLOP/s with 64 tokens; 1.50× as fast as bf16 with 4.",
+        "int4 with amx: 3.07 TFLOP/s with 64 tokens; 1.50× as fast as bf16 with 4 tokens.",
     ]
 
 
