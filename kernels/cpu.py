@@ -179,7 +179,7 @@ class CpuPool:
     def read(self, buffer: Tensor, *, four_streams: bool = False, prefetch_words: int = 0) -> int:
         """Read a buffer on all threads and return the exclusive or of its 64-bit words.
 
-        The time this takes is the memory's; decode cannot be faster. Each thread reads one contiguous part:
+        The time this takes is the memory's; decode cannot be faster. Threads take contiguous parts of it:
         from its start to its end or in four quarters side by side, asking for lines some words ahead or not.
         Which is fastest depends on the machine: see `kernels.bandwidth`. `buffer`: contiguous, on the CPU, of
         a multiple of 8 bytes, aligned to 8.

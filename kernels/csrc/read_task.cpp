@@ -12,6 +12,8 @@ namespace {
 constexpr std::size_t kLineWords = 8;
 constexpr std::size_t kTurnWords = 4 * kLineWords;  // of one stream, before the next has its turn
 constexpr std::size_t kSums = 16;                   // independent: one alone would wait for itself
+// As many as kernels have chunks: with one part each, the slowest core of a busy machine would set the time.
+constexpr std::size_t kPartsPerThread = 8;
 
 inline void prefetch_line([[maybe_unused]] const std::uint64_t* line) {
 #if defined(__GNUC__)
@@ -54,7 +56,7 @@ std::shared_ptr<Task> make_read_task(const std::uint64_t* data, std::size_t word
                                      std::uint64_t* checksum) {
   *checksum = 0;
   const std::size_t lines = ceil_div(words, kLineWords);
-  const std::size_t parts = std::min<std::size_t>(lines, static_cast<std::size_t>(threads));
+  const std::size_t parts = std::min<std::size_t>(lines, static_cast<std::size_t>(threads) * kPartsPerThread);
   auto sums = std::make_shared<std::vector<std::uint64_t>>(parts);
   return std::make_shared<Task>(std::vector<Phase>{
       {static_cast<std::uint32_t>(parts),

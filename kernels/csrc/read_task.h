@@ -16,7 +16,7 @@ struct ReadStyle {
   std::size_t prefetch_words;  // how far ahead lines are asked for; 0: not at all
 };
 
-// Reads `words` 64-bit words, one contiguous part for each of `threads`; *checksum becomes their exclusive or, so
+// Reads `words` 64-bit words, some contiguous parts for each of `threads`; *checksum becomes their exclusive or, so
 // that nothing can be left out.
 std::shared_ptr<Task> make_read_task(const std::uint64_t* data, std::size_t words, int threads, ReadStyle style,
                                      std::uint64_t* checksum);
