@@ -14,7 +14,8 @@
 //   broadcast      four bytes to all lanes
 //   low_nibbles, high_nibbles   the nibbles 0, 2, 4, 6 and 1, 3, 5, 7 of each word, as bytes
 //   dot_nibbles(ints, nibbles, x), dot_signed(ints, words, x)   add four products of bytes to each lane. With
-//                  kBias the latter adds 128 x the sum of x, too.
+//                  kBias the latter adds 128 x the sum of x, too. What the former adds up over a group may be
+//                  in another form than Ints': nibble_floats restores it
 //   eight_bit_rows(n), kEightBitTokens: as rows(n), kMaxTokens
 #pragma once
 
@@ -152,7 +153,7 @@ FIDDLER_INLINE void eight_bit_block(const Part& part, std::size_t first_row) {
       const Factors<P> factors = F::template factors<P>(m.w, first_row + r, k);
       FIDDLER_UNROLL
       for (int n = 0; n < N; ++n) {
-        typename P::Vec sum = P::floats(sums[r][n]);
+        typename P::Vec sum = F::kMinimum ? P::nibble_floats(sums[r][n]) : P::floats(sums[r][n]);
         if constexpr (F::kMinimum) {
           sum = P::fma(sum, factors.scale, P::mul(factors.minus_minimum, P::set1(scales[N + n])));
         } else {

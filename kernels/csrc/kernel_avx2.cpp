@@ -158,14 +158,17 @@ struct Avx2 {
   static FIDDLER_INLINE Words high_nibbles(Words words) {
     return low_nibbles({_mm256_srli_epi32(words.a, 4), _mm256_srli_epi32(words.b, 4)});
   }
-  // Products of two bytes are added in 16 bits: 2 x 15 x 127 and 2 x 128 x 127 fit.
+  // Products of bytes are added in 16 bits, two in each half of a lane: 2 x 128 x 127 fits, and for nibbles the sum
+  // over a group, 8 x 2 x 15 x 127, so that these are widened only once.
+  static FIDDLER_INLINE __m256i widen1(__m256i pairs) { return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)); }
   static FIDDLER_INLINE __m256i dot1(__m256i ints, __m256i magnitudes, __m256i x) {
-    const __m256i pairs = _mm256_maddubs_epi16(magnitudes, x);
-    return _mm256_add_epi32(ints, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    return _mm256_add_epi32(ints, widen1(_mm256_maddubs_epi16(magnitudes, x)));
   }
-  static FIDDLER_INLINE Ints dot_nibbles(Ints ints, Words nibbles, Words x) {
-    return {dot1(ints.a, nibbles.a, x.a), dot1(ints.b, nibbles.b, x.b)};
+  static FIDDLER_INLINE Ints dot_nibbles(Ints pairs, Words nibbles, Words x) {
+    return {_mm256_add_epi16(pairs.a, _mm256_maddubs_epi16(nibbles.a, x.a)),
+            _mm256_add_epi16(pairs.b, _mm256_maddubs_epi16(nibbles.b, x.b))};
   }
+  static FIDDLER_INLINE Vec nibble_floats(Ints pairs) { return floats({widen1(pairs.a), widen1(pairs.b)}); }
   static FIDDLER_INLINE Ints dot_signed(Ints ints, Words words, Words x) {
     return {dot1(ints.a, _mm256_abs_epi8(words.a), _mm256_sign_epi8(x.a, words.a)),
             dot1(ints.b, _mm256_abs_epi8(words.b), _mm256_sign_epi8(x.b, words.b))};

@@ -23,15 +23,16 @@ struct Avx512 : Avx512Ops {
   static FIDDLER_INLINE Input input(const float* pair, int half) { return _mm512_set1_ps(pair[half]); }
   static FIDDLER_INLINE Vec dot(Vec acc, Weight w, Input x) { return _mm512_fmadd_ps(w, x, acc); }
 
-  // Products of two bytes are added in 16 bits: 2 x 15 x 127 and 2 x 128 x 127 fit.
+  // As for AVX2: products are added in 16 bits.
   static constexpr bool kBias = false;
-  static FIDDLER_INLINE Ints dot_nibbles(Ints ints, Words magnitudes, Words x) {
-    const __m512i pairs = _mm512_maddubs_epi16(magnitudes, x);
-    return _mm512_add_epi32(ints, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+  static FIDDLER_INLINE Ints widen(Ints pairs) { return _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)); }
+  static FIDDLER_INLINE Ints dot_nibbles(Ints pairs, Words nibbles, Words x) {
+    return _mm512_add_epi16(pairs, _mm512_maddubs_epi16(nibbles, x));
   }
+  static FIDDLER_INLINE Vec nibble_floats(Ints pairs) { return floats(widen(pairs)); }
   static FIDDLER_INLINE Ints dot_signed(Ints ints, Words words, Words x) {
     const __m512i signed_x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(words), _mm512_setzero_si512(), x);
-    return dot_nibbles(ints, _mm512_abs_epi8(words), signed_x);
+    return _mm512_add_epi32(ints, widen(_mm512_maddubs_epi16(_mm512_abs_epi8(words), signed_x)));
   }
   static FIDDLER_INLINE void store_pairs(float* to, std::size_t stride, Vec v) {
     alignas(64) float values[16];

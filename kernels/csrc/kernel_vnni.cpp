@@ -14,6 +14,7 @@ struct Vnni : Avx512Ops {
   static FIDDLER_INLINE Ints dot_nibbles(Ints ints, Words nibbles, Words x) {
     return _mm512_dpbusd_epi32(ints, nibbles, x);
   }
+  static FIDDLER_INLINE Vec nibble_floats(Ints ints) { return floats(ints); }
   static FIDDLER_INLINE Ints dot_signed(Ints ints, Words words, Words x) {
     return _mm512_dpbusd_epi32(ints, _mm512_xor_si512(words, _mm512_set1_epi8(-128)), x);
   }

@@ -1,4 +1,4 @@
-"""Clang builds every instruction set without a warning; the extension itself is built by GCC on most systems."""
+"""Clang builds every instruction set without a warning; GCC built the extension itself on most systems."""
 
 from __future__ import annotations
 
