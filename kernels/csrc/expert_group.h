@@ -54,15 +54,12 @@ struct Workspace {
 std::size_t packed_bytes(const ExpertShape& shape, const Way& way, std::size_t tokens);
 void pack_group(const ExpertCall& call, const JobGroup& group);
 
-// The neurons of panels [first_panel, end_panel) (kBlockPanels at most where the way is blocked, else one), packed
-// as activations for their w2 columns: group g's of the panel p go to place(g, p - first_panel).
-template <class Place>
-void run_neurons(const ExpertCall& call, const GroupSpan& span, std::size_t first_panel, std::size_t end_panel,
-                 const Place& place);
-
+// The products of w1 and w3 of panels [first_panel, end_panel): products[panel][group][4 row tiles][token][16].
 void multiply_gate_up(const ExpertCall& call, const GroupSpan& span, std::size_t first_panel,
                       std::size_t end_panel, float* products);
 
+// The neurons of panels [first_panel, end_panel) (kBlockPanels at most where the way is blocked, else one), packed
+// as activations for their w2 columns: group g's of the panel p go to place(g, p - first_panel).
 template <class Place>
 void run_neurons(const ExpertCall& call, const GroupSpan& span, std::size_t first_panel, std::size_t end_panel,
                  const Place& place) {

@@ -137,19 +137,17 @@ bool Pool::place(std::shared_ptr<Task>& task) {
   return false;
 }
 
-// Moves a task from the queue into a slot. Whether it did.
+// Takes a task from the queue, into a slot unless nothing of it is left to take. Whether it did.
 bool Pool::place_queued() {
   std::shared_ptr<Task> task;  // what remains in it is freed after the lock
   std::lock_guard<std::mutex> lock(mutex_);
-  while (!queue_.empty()) {
-    task = queue_.front();
-    if (!task->exhausted() && !place(task)) return false;
-    queue_.pop_front();
-    queued_.store(queue_.size(), std::memory_order_release);
-    submitted_.fetch_add(1, std::memory_order_release);
-    return true;
-  }
-  return false;
+  if (queue_.empty()) return false;
+  task = queue_.front();
+  if (!task->exhausted() && !place(task)) return false;
+  queue_.pop_front();
+  queued_.store(queue_.size(), std::memory_order_release);
+  submitted_.fetch_add(1, std::memory_order_release);
+  return true;
 }
 
 void Pool::submit(std::shared_ptr<Task> task) {

@@ -22,7 +22,7 @@ class Int4Solver {
  public:
   // Chooses the parameters and codes of a batch.
   void solve(Batch& batch) {
-    for (int b = 0; b < kBlocks; ++b) best_[b].error = best_[b].scale = INFINITY;
+    for (int b = 0; b < kBlocks; ++b) best_[b] = {INFINITY, INFINITY, 0.0f, {}, {}};
     bool positive = false;
     for (int l = 0; l < kLanes; ++l) positive = positive || batch.low[l] > 0.0f;
     // Minimums of a block have one sign. Usually all are negative; where a group has only positive weights, the
