@@ -1,4 +1,4 @@
-// Memory comes as addresses: kernels/pack.py and kernels/layout.py have checked the tensors.
+// Memory comes as addresses: kernels/pack.py, rows.py and layout.py have checked the tensors.
 #include "bind_packing.h"
 
 #include <nanobind/stl/string.h>

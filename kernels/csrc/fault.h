@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "quantise_rows.h"
+#include "quantiser.h"
 
 namespace fiddler {
 

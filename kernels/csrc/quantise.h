@@ -4,7 +4,7 @@
 #include "fault.h"
 #include "isa.h"
 #include "layout.h"
-#include "quantise_rows.h"
+#include "quantiser.h"
 
 namespace fiddler {
 

@@ -10,7 +10,7 @@
 #include <cstddef>
 
 #include "half.h"
-#include "quantise_rows.h"
+#include "quantiser.h"
 
 namespace fiddler {
 namespace {
