@@ -1,7 +1,9 @@
 """The CPU's kernels behind tensors: a pool of threads that runs packed experts and linear layers.
 
 Activations are float32 in and out. Levels up to AVX512 multiply in float32 (bf16 weights are widened
-exactly); AVX512_BF16 and AMX round activations to bf16 and add in float32.
+exactly); AVX512_BF16 and AMX round activations to bf16 and add in float32. Weights of 8 and 4 bits are taken
+as they are, unrounded, for a few tokens and rounded to bf16 for more; where a pool's tuning says so
+(`kernels.tuning`), activations are rounded to 8 bits instead.
 """
 
 from __future__ import annotations

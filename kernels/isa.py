@@ -16,7 +16,8 @@ MAX_ISA_VARIABLE = "FIDDLER_MAX_ISA"
 class Isa(StrEnum):
     """A level of instructions; each includes the ones before it, and they compare in this order.
 
-    AMX serves more than four tokens of an expert at once; for fewer it is the same as AVX512_BF16.
+    AMX multiplies in tiles from five tokens for an expert on, or as many as `kernels.tuning` says; fewer, and
+    weights of 8 and 4 bits that are not expanded to bf16, it multiplies as AVX512_BF16 does.
     """
 
     PORTABLE = "portable"
