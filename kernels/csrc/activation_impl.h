@@ -33,9 +33,10 @@ FIDDLER_INLINE typename P::Vec silu(typename P::Vec x) {
   return P::zero_below(P::div(x, P::add(P::set1(1.0f), e)), x, -87.0f);
 }
 
-// Sums that overflowed become the largest bf16, so that they cannot turn into NaN (0 times infinity) further
-// on; a NaN stays one. Where products are rounded on their own they must not overflow either: 1e37 leaves room
-// for weights up to 34, or in quantised formats for groups whose magnitudes add up to 34.
+// What is beyond the largest bf16 becomes that, so that it cannot turn into NaN (0 times infinity) further on:
+// sums that overflowed, and inputs that rounding to bf16 would make infinite. A NaN stays one. Where products are
+// rounded on their own they must not overflow either: 1e37 leaves room for weights up to 34, or in quantised
+// formats for groups whose magnitudes add up to 34.
 template <class P>
 FIDDLER_INLINE typename P::Vec finite(typename P::Vec x) {
   constexpr float kLargest = P::kFused ? 3.38953139e38f : 1e37f;
@@ -46,6 +47,15 @@ FIDDLER_INLINE typename P::Vec finite(typename P::Vec x) {
 template <class P>
 FIDDLER_INLINE typename P::Vec neurons(const float* gate, const float* up) {
   return finite<P>(P::mul(silu<P>(finite<P>(P::load(gate))), finite<P>(P::load(up))));
+}
+
+// The 32 inputs of k tile `k` of a row: where they are or, at the ragged end, a copy in `padded` with zeros.
+FIDDLER_INLINE const float* tile_inputs(const float* row, std::size_t cols, std::size_t k, float (&padded)[32]) {
+  const float* from = row + k * 32;
+  if (k * 32 + 32 <= cols) return from;
+  std::memset(padded, 0, sizeof(padded));
+  std::memcpy(padded, from, (cols - k * 32) * sizeof(float));
+  return padded;
 }
 
 // How products want their activations.
@@ -68,7 +78,7 @@ struct ForGroups {
 template <class P, class A>
 FIDDLER_INLINE void store_tile(typename P::Activation* tile, std::size_t n, std::size_t tokens,
                                typename P::Vec low, typename P::Vec high) {
-  if constexpr (!P::kFused) {
+  if constexpr (!P::kFused || sizeof(typename P::Activation) == 2) {
     low = finite<P>(low);
     high = finite<P>(high);
   }
@@ -87,12 +97,8 @@ void pack(const float* const* source, std::size_t tokens, std::size_t cols, std:
   auto* tile = static_cast<typename P::Activation*>(x);
   for (std::size_t k = 0; k < k_tiles; ++k, tile += tokens * A::kTileFloats) {
     for (std::size_t n = 0; n < tokens; ++n) {
-      const float* from = source[n] + k * 32;
-      float padded[32] = {};
-      if (k * 32 + 32 > cols) {  // the ragged end
-        std::memcpy(padded, from, (cols - k * 32) * sizeof(float));
-        from = padded;
-      }
+      float padded[32];
+      const float* from = tile_inputs(source[n], cols, k, padded);
       store_tile<P, A>(tile, n, tokens, P::load(from), P::load(from + 16));
     }
   }

@@ -58,12 +58,8 @@ void eight_bit_pack(const float* const* source, std::size_t tokens, std::size_t 
   auto* tile = static_cast<std::uint8_t*>(x);
   for (std::size_t k = 0; k < k_tiles; ++k, tile += tokens * kTokenTileBytes) {
     for (std::size_t n = 0; n < tokens; ++n) {
-      const float* from = source[n] + k * 32;
-      float padded[32] = {};
-      if (k * 32 + 32 > cols) {  // the ragged end
-        std::memcpy(padded, from, (cols - k * 32) * sizeof(float));
-        from = padded;
-      }
+      float padded[32];
+      const float* from = tile_inputs(source[n], cols, k, padded);
       store_eight_bit<P, F>(tile, n, tokens, P::load(from), P::load(from + 16));
     }
   }

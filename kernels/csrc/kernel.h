@@ -107,6 +107,7 @@ struct Kernels {
   void (*attend)(const Attend&);
 };
 
+constexpr int kQuantisedTokens = 4;  // at most, with quantised weights as they stand: more are worth an expansion
 constexpr std::size_t kMaxGroup = 64;  // no product takes more tokens at once; sizes buffers on the stack
 
 // Levels share what the higher one has no better way for: AMX multiplies few tokens as AVX512_BF16 does, and

@@ -31,6 +31,14 @@ struct alignas(64) TileConfig {
   }
 };
 
+void load_config(const TileConfig& config) {
+#if defined(__GNUC__)
+  // GCC before 12.4 takes the instruction for one that reads eight bytes, and may leave out writing the others.
+  __asm__ volatile("" : : "m"(config));
+#endif
+  _tile_loadconfig(&config);
+}
+
 // For up to kPairTokens tokens and two row tiles: sums 0 and 1 (first 16 tokens), 2 and 3 (the others), activations
 // 4 and 5, weights 6 and 7.
 void configure_pair(std::size_t tokens) {
@@ -45,7 +53,7 @@ void configure_pair(std::size_t tokens) {
   config.set(5, second);
   config.set(6, kPairs);
   config.set(7, kPairs);
-  _tile_loadconfig(&config);
+  load_config(config);
 }
 
 // For more tokens and one row tile: a sum for each 16 tokens, activations 4 and 5 and, for the last, 7, weights 6.
@@ -58,7 +66,7 @@ void configure_column(std::size_t tokens) {
   config.set(5, kTileTokens);
   config.set(6, kPairs);
   config.set(7, rest);
-  _tile_loadconfig(&config);
+  load_config(config);
 }
 
 // kRows row tiles (1 or 2) from `row` on, for up to 16 tokens, or for more (kMore).
@@ -205,13 +213,9 @@ void amx_pack(const float* const* rows, std::size_t tokens, std::size_t cols, st
   for (std::size_t n = 0; n < tokens; ++n) {
     auto* to = static_cast<std::uint8_t*>(x) + n * kTokenBytes;
     for (std::size_t k = 0; k < k_tiles; ++k, to += tokens * kTokenBytes) {
-      const float* from = rows[n] + k * 32;
-      float padded[32] = {};
-      if (k * 32 + 32 > cols) {
-        std::memcpy(padded, from, (cols - k * 32) * sizeof(float));
-        from = padded;
-      }
-      store_rounded(to, _mm512_loadu_ps(from), _mm512_loadu_ps(from + 16));
+      float padded[32];
+      const float* from = tile_inputs(rows[n], cols, k, padded);
+      store_rounded(to, finite<Avx512Ops>(_mm512_loadu_ps(from)), finite<Avx512Ops>(_mm512_loadu_ps(from + 16)));
     }
   }
 }
@@ -230,7 +234,7 @@ constexpr Product kTiles = {kMaxTokens, kPairTokens, kTokenBytes, &amx_pack, &am
 }  // namespace
 
 const Kernels kAmxKernels = {{&kAvx512Bf16Product, &kAvx512Int8, &kAvx512Int4},
-                             {kVectorTokens, 4, 4},
+                             {kVectorTokens, kQuantisedTokens, kQuantisedTokens},
                              &kTiles,
                              {nullptr, &kVnniInt8, &kVnniInt4},
                              {nullptr, &avx512_expand_int8, &avx512_expand_int4},

@@ -43,7 +43,7 @@ struct Avx512Bf16 : Avx512Ops {
 const Product kAvx512Bf16Product = make_product<Avx512Bf16>();
 
 const Kernels kAvx512Bf16Kernels = {{&kAvx512Bf16Product, &kAvx512Int8, &kAvx512Int4},
-                                    {Avx512Bf16::kMaxTokens, 4, 4},
+                                    {Avx512Bf16::kMaxTokens, kQuantisedTokens, kQuantisedTokens},
                                     &kAvx512Bf16Product,
                                     {nullptr, &kVnniInt8, &kVnniInt4},
                                     {nullptr, &avx512_expand_int8, &avx512_expand_int4},

@@ -141,8 +141,6 @@ void quantised_rows(const Part& part, std::size_t row) {
   }
 }
 
-constexpr int kQuantisedTokens = 4;  // more are worth an expansion on every level
-
 template <class P, class F, int N = kQuantisedTokens>
 void quantised_operand(const Part& part) {
   if constexpr (N > 1) {
