@@ -119,14 +119,7 @@ FIDDLER_INLINE void eight_bit_block(const Part& part, std::size_t first_row) {
   const Matmul& m = part.m;
   const Operand& o = part.operand;
   typename P::Vec acc[R][N];
-  float* c = o.c + first_row * o.c_row_stride;
-  FIDDLER_UNROLL
-  for (int r = 0; r < R; ++r) {
-    FIDDLER_UNROLL
-    for (int n = 0; n < N; ++n) {
-      acc[r][n] = m.accumulate ? P::load(c + r * o.c_row_stride + n * o.c_token_stride) : P::zero();
-    }
-  }
+  load_sums<P>(part, first_row, acc);
   const std::uint8_t* tile = m.w.values + first_row * m.w.row_stride;
   const auto* x = static_cast<const std::uint8_t*>(o.x);
   Fetch<R> fetch(part, first_row);
@@ -162,38 +155,23 @@ FIDDLER_INLINE void eight_bit_block(const Part& part, std::size_t first_row) {
     tile += m.w.k_stride;
     fetch.next_tiles();
   }
-  FIDDLER_UNROLL
-  for (int r = 0; r < R; ++r) {
-    FIDDLER_UNROLL
-    for (int n = 0; n < N; ++n) P::store(c + r * o.c_row_stride + n * o.c_token_stride, acc[r][n]);
-  }
-}
-
-template <class P, class F, int N, int R = P::eight_bit_rows(N)>
-void eight_bit_rows(const Part& part, std::size_t row) {
-  for (; row + R <= part.m.w.row_tiles; row += R) eight_bit_block<P, F, R, N>(part, row);
-  if constexpr (R > 1) {
-    if (row < part.m.w.row_tiles) eight_bit_rows<P, F, N, R / 2>(part, row);
-  }
-}
-
-template <class P, class F, int N = P::kEightBitTokens>
-void eight_bit_operand(const Part& part) {
-  if constexpr (N > 1) {
-    if (part.operand.tokens < static_cast<std::size_t>(N)) return eight_bit_operand<P, F, N - 1>(part);
-  }
-  eight_bit_rows<P, F, N>(part, 0);
+  store_sums<P>(part, first_row, acc);
 }
 
 template <class P, class F>
-void eight_bit_matmul(const Matmul& m) {
-  for (std::size_t i = 0; i < m.count; ++i) eight_bit_operand<P, F>(part_of(m, i));
-}
+struct EightBitBlock {
+  static constexpr int kTokens = P::kEightBitTokens;
+  static constexpr int rows(int n) { return P::eight_bit_rows(n); }
+  template <int R, int N>
+  static FIDDLER_INLINE void run(const Part& part, std::size_t row) {
+    eight_bit_block<P, F, R, N>(part, row);
+  }
+};
 
 template <class P, class F>
 constexpr Product make_eight_bit_product() {
-  return {P::kEightBitTokens, P::kEightBitTokens, kTokenTileBytes, &eight_bit_pack<P, F>, &eight_bit_matmul<P, F>,
-          &eight_bit_swiglu<P, F>};
+  return {P::kEightBitTokens, P::kEightBitTokens, kTokenTileBytes, &eight_bit_pack<P, F>,
+          &multiply_blocks<EightBitBlock<P, F>>, &eight_bit_swiglu<P, F>};
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "activation_impl.h"
+#include "blocks_impl.h"
 
 namespace fiddler {
 namespace {
@@ -84,14 +85,7 @@ FIDDLER_INLINE void quantised_block(const Part& part, std::size_t first_row) {
   const Matmul& m = part.m;
   const Operand& o = part.operand;
   typename P::Vec acc[R][N];
-  float* c = o.c + first_row * o.c_row_stride;
-  FIDDLER_UNROLL
-  for (int r = 0; r < R; ++r) {
-    FIDDLER_UNROLL
-    for (int n = 0; n < N; ++n) {
-      acc[r][n] = m.accumulate ? P::load(c + r * o.c_row_stride + n * o.c_token_stride) : P::zero();
-    }
-  }
+  load_sums<P>(part, first_row, acc);
   const std::uint8_t* tile = m.w.values + first_row * m.w.row_stride;
   Fetch<R> fetch(part, first_row);
   const float* x = static_cast<const float*>(o.x);
@@ -126,38 +120,23 @@ FIDDLER_INLINE void quantised_block(const Part& part, std::size_t first_row) {
     tile += m.w.k_stride;
     fetch.next_tiles();
   }
-  FIDDLER_UNROLL
-  for (int r = 0; r < R; ++r) {
-    FIDDLER_UNROLL
-    for (int n = 0; n < N; ++n) P::store(c + r * o.c_row_stride + n * o.c_token_stride, acc[r][n]);
-  }
-}
-
-template <class P, class F, int N, int R = P::quantised_rows(N)>
-void quantised_rows(const Part& part, std::size_t row) {
-  for (; row + R <= part.m.w.row_tiles; row += R) quantised_block<P, F, R, N>(part, row);
-  if constexpr (R > 1) {
-    if (row < part.m.w.row_tiles) quantised_rows<P, F, N, R / 2>(part, row);
-  }
-}
-
-template <class P, class F, int N = kQuantisedTokens>
-void quantised_operand(const Part& part) {
-  if constexpr (N > 1) {
-    if (part.operand.tokens < static_cast<std::size_t>(N)) return quantised_operand<P, F, N - 1>(part);
-  }
-  quantised_rows<P, F, N>(part, 0);
+  store_sums<P>(part, first_row, acc);
 }
 
 template <class P, class F>
-void quantised_matmul(const Matmul& m) {
-  for (std::size_t i = 0; i < m.count; ++i) quantised_operand<P, F>(part_of(m, i));
-}
+struct QuantisedBlock {
+  static constexpr int kTokens = kQuantisedTokens;
+  static constexpr int rows(int n) { return P::quantised_rows(n); }
+  template <int R, int N>
+  static FIDDLER_INLINE void run(const Part& part, std::size_t row) {
+    quantised_block<P, F, R, N>(part, row);
+  }
+};
 
 template <class P, class F>
 constexpr Product make_quantised_product() {
   return {kQuantisedTokens, kQuantisedTokens, Inputs<F>::kTileFloats * sizeof(float), &pack<P, Inputs<F>>,
-          &quantised_matmul<P, F>, &swiglu<P, Inputs<F>>};
+          &multiply_blocks<QuantisedBlock<P, F>>, &swiglu<P, Inputs<F>>};
 }
 
 template <class P, class F, int... i>
