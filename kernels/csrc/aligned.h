@@ -7,7 +7,8 @@
 
 namespace fiddler {
 
-constexpr std::align_val_t kLine{64};
+constexpr std::size_t kLineBytes = 64;
+constexpr std::align_val_t kLine{kLineBytes};
 
 struct AlignedDelete {
   void operator()(std::byte* p) const { ::operator delete(p, kLine); }

@@ -25,8 +25,19 @@ std::vector<Operand>& Workspace::operands(std::size_t count) {
   return operands_;
 }
 
-std::size_t packed_bytes(const ExpertShape& shape, const Way& way, std::size_t tokens) {
-  return tokens * shape.k_tiles() * way.activation_bytes();
+AlignedBytes place_activations(const ExpertShape& shape, std::vector<JobGroup>& groups) {
+  const auto bytes = [&](const JobGroup& g) {
+    return ceil_div(g.tokens * shape.k_tiles() * g.way.activation_bytes(), kLineBytes) * kLineBytes;
+  };
+  std::size_t all = 0;
+  for (const JobGroup& g : groups) all += bytes(g);
+  AlignedBytes memory = aligned_bytes(all);
+  std::byte* x = memory.get();
+  for (JobGroup& g : groups) {
+    g.x = x;
+    x += bytes(g);
+  }
+  return memory;
 }
 
 void pack_group(const ExpertCall& call, const JobGroup& g) {

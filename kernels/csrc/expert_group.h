@@ -50,8 +50,8 @@ struct Workspace {
   std::vector<Operand> operands_;
 };
 
-// The packed activations of all groups, and how many bytes they take.
-std::size_t packed_bytes(const ExpertShape& shape, const Way& way, std::size_t tokens);
+// Memory for the packed activations of all groups; sets where each group's are: from a cache line's start on.
+AlignedBytes place_activations(const ExpertShape& shape, std::vector<JobGroup>& groups);
 void pack_group(const ExpertCall& call, const JobGroup& group);
 
 // The products of w1 and w3 of panels [first_panel, end_panel): products[panel][group][4 row tiles][token][16].

@@ -109,7 +109,6 @@ void add_chunks(PanelState& state) {
 
 void add_groups_and_spans(PanelState& state) {
   const ExpertCall& call = state.call;
-  std::size_t bytes = 0;
   std::vector<std::size_t> ends;
   std::vector<Group> token_groups;
   for (const ExpertJob& job : call.jobs) {
@@ -118,16 +117,10 @@ void add_groups_and_spans(PanelState& state) {
     add_groups(token_groups, 0, job.count, way.group_tokens);
     for (const Group& g : token_groups) {
       state.groups.push_back({&job, way, g.first, g.tokens, nullptr});
-      bytes += packed_bytes(call.shape, way, g.tokens);
     }
     ends.push_back(state.groups.size());
   }
-  state.packed = aligned_bytes(bytes);
-  std::byte* x = state.packed.get();
-  for (JobGroup& g : state.groups) {
-    g.x = x;
-    x += packed_bytes(call.shape, g.way, g.tokens);
-  }
+  state.packed = place_activations(call.shape, state.groups);
   std::size_t begin = 0;
   for (std::size_t j = 0; j < call.jobs.size(); begin = ends[j++]) {
     state.spans.push_back({state.groups.data() + begin, state.groups.data() + ends[j], call.jobs[j].count});

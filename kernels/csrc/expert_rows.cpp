@@ -120,7 +120,6 @@ void add_segments(RowState& state) {
   const ExpertCall& call = state.call;
   std::vector<Group> parts, token_groups;
   std::vector<std::size_t> ends;  // of the segments, in groups
-  std::size_t bytes = 0;
   for (const ExpertJob& job : call.jobs) {
     const Way way = choose_way(call.kernels, call.tuning, call.shape.format, job.count);
     parts.clear();
@@ -130,17 +129,11 @@ void add_segments(RowState& state) {
       add_groups(token_groups, part.first, part.tokens, way.group_tokens);
       for (const Group& g : token_groups) {
         state.groups.push_back({&job, way, g.first, g.tokens, nullptr});
-        bytes += packed_bytes(call.shape, way, g.tokens);
       }
       ends.push_back(state.groups.size());
     }
   }
-  state.packed = aligned_bytes(bytes);
-  std::byte* x = state.packed.get();
-  for (JobGroup& g : state.groups) {
-    g.x = x;
-    x += packed_bytes(call.shape, g.way, g.tokens);
-  }
+  state.packed = place_activations(call.shape, state.groups);
   std::size_t begin = 0;
   for (const std::size_t end : ends) {
     std::size_t tokens = 0;
