@@ -3,7 +3,7 @@
 #
 #   1. tests/kernels/stress.cpp with AddressSanitizer and UndefinedBehaviorSanitizer
 #   2. tests/kernels/stress.cpp with ThreadSanitizer
-#   3. tests/kernels with an extension built as in 1, without what is about time or other packages
+#   3. tests/kernels with an extension built as in 1, without what is about time, other packages or compilers
 #
 # PYTHON is an interpreter with torch and the test tools. CMake, ninja and nanobind are taken from beside it.
 set -euo pipefail
@@ -62,6 +62,7 @@ $("$CXX" -print-file-name=libstdc++.so.6)"
 import kernels._native as native
 assert native.__file__.startswith('$tree'), native.__file__
 assert '__asan_init' in open(native.__file__, 'rb').read().decode('latin1'), 'built without the sanitizer'"
-# Left out: tests of idle time and of other packages, which say nothing about memory and take long here.
-"$python" -m pytest -q -p no:cacheprovider tests/kernels --ignore tests/kernels/test_package.py \
+# Left out: tests of idle time, of other packages and of other compilers, which say nothing about memory.
+"$python" -m pytest -q -p no:cacheprovider tests/kernels \
+  --ignore tests/kernels/test_package.py --ignore tests/kernels/test_compilers.py \
   -k "not idle_workers and not does_not_import_torch" "$@"

@@ -69,8 +69,10 @@ struct Expert {
 };
 
 // One call of two experts twice: both results must be the same bits. Returns whether they were.
-bool repeatable(Pool& pool, Isa isa, const Expert& expert, std::size_t tokens, std::mt19937& random) {
+bool repeatable(Pool& pool, Isa isa, const Expert& expert, std::size_t tokens, bool eight_bit, std::mt19937& random) {
   const Kernels& kernels = kernels_for(isa);
+  Tuning tuning = default_tuning(kernels);
+  for (FormatTuning& each : tuning.formats) each.few_eight_bit = each.many_eight_bit = eight_bit;
   const std::size_t hidden = expert.shape.hidden;
   const std::vector<float> x = random_floats(tokens * hidden, random);
   const std::vector<float> weights(tokens, 0.5f);
@@ -81,12 +83,11 @@ bool repeatable(Pool& pool, Isa isa, const Expert& expert, std::size_t tokens, s
     out.assign(x.size(), 0.0f);
     const ExpertJob all{expert.bytes(), rows.data(), weights.data(), tokens, 0, expert.shape.panels()};
     const ExpertJob part{expert.bytes(), rows.data(), weights.data(), tokens, 1, expert.shape.panels()};
-    run(pool, make_expert_task({kernels, default_tuning(kernels), pool.threads(), expert.shape, x.data(), out.data(),
-                                {all, part}}));
+    run(pool, make_expert_task({kernels, tuning, pool.threads(), expert.shape, x.data(), out.data(), {all, part}}));
   }
   if (expert.shape.format != WeightFormat::kBf16) return results[0] == results[1];
   std::vector<float> y(tokens * 37);  // any packed bytes are weights: take the expert's
-  run(pool, make_linear_task(kernels, default_tuning(kernels), pool.threads(), {37, hidden}, expert.bytes(), x.data(), tokens,
+  run(pool, make_linear_task(kernels, tuning, pool.threads(), {37, hidden}, expert.bytes(), x.data(), tokens,
                              y.data()));
   return results[0] == results[1];
 }
@@ -127,7 +128,8 @@ int use(Pool& pool, unsigned seed) {
         ++failures;
       }
       for (std::size_t tokens : {1u, 3u, 13u, 40u, 300u}) {
-        if (!repeatable(pool, isa, expert, tokens, random)) {
+        for (bool eight_bit : {false, true}) {
+          if (repeatable(pool, isa, expert, tokens, eight_bit, random)) continue;
           std::printf("%s, %zu tokens: two results differ\n", isa_name(isa).c_str(), tokens);
           ++failures;
         }
