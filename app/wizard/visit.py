@@ -45,7 +45,8 @@ def choose_model(
     """Choose another model; `status` is that of the loaded one, if any.
 
     When it is rejected after the loaded model had to make room, the one that the settings name is loaded
-    again: the worker's signals tell. If the new one could not be loaded, that is the earlier one.
+    again: the worker's signals tell. If the new one could not be loaded, that is the earlier one, in the
+    precision that it had.
     """
     memory = SettingsMemory(settings)
     earlier, precision = settings.get(registry.MODEL_PATH), settings.get(registry.PRECISION)
@@ -56,7 +57,8 @@ def choose_model(
         end = dialog.controller.state
         if status is None or end.loaded:
             return
-        if end.problem is not None and earlier and settings.get(registry.MODEL_PATH) != earlier:
+        now = settings.get(registry.MODEL_PATH), settings.get(registry.PRECISION)
+        if end.problem is not None and earlier and now != (earlier, precision):
             try:
                 memory.remember_model(Path(earlier), precision)
             except EngineError as error:

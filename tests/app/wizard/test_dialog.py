@@ -649,6 +649,30 @@ def test_a_model_that_cannot_be_loaded_does_not_replace_the_one_in_use(
     assert settings.get(registry.MODEL_PATH) == "/models/starter"
 
 
+def test_a_precision_that_cannot_be_loaded_does_not_replace_the_one_in_use(
+    loaded_worker: EngineWorker, factory: ScriptedFactory, settings: SettingsStore, qtbot: QtBot
+) -> None:
+    model = str(factory.model_folder)
+    settings.update({"wizard.completed": True, "wizard.model": "starter", "model.path": model})
+    settings.set(registry.PRECISION, "int4")
+    dialog = visit.choose_model(
+        loaded_worker, settings, factory.status, knowledge=ScriptedKnowledge(hardware=WORKSTATION)
+    )
+    qtbot.addWidget(dialog)
+    dialog.show()
+    dialog.controller.send(Choose(Choice(Kind.STARTER, precision="bf16")))
+    qtbot.waitUntil(dialog.next.isEnabled)
+    factory.load_error = ShortageError("There is not enough memory.")
+    dialog.next.click()
+    qtbot.waitUntil(lambda: dialog.controller.state.problem is not None)
+    assert settings.get(registry.PRECISION) == "bf16"
+    factory.load_error = None
+    with qtbot.waitSignal(loaded_worker.loaded):
+        dialog.reject()
+    assert settings.get(registry.PRECISION) == "int4"
+    assert factory.options[-1].precision == "int4"
+
+
 @pytest.mark.qt_log_ignore("propagateSizeHints")  # the offscreen platform's remark on dialogs that wrap text
 def test_settings_that_cannot_be_saved_are_reported_and_do_not_stop_the_wizard(
     open_wizard: Open, monkeypatch: pytest.MonkeyPatch
