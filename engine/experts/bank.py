@@ -53,12 +53,12 @@ class ExpertBank:
 
         Raises:
             CheckpointError: a tensor is missing or unreadable, or a weight is not finite.
-            Cancelled: between two experts.
+            Cancelled: between two parts of an expert.
         """
         reader = ExpertReader(checkpoint, self.shape)
         fill(
             list(all_experts(self.config)),
-            lambda layer, expert: reader.read(layer, expert, self.block(layer, expert)),
+            lambda layer, expert, check: reader.read(layer, expert, self.block(layer, expert), check),
             threads,
             progress,
             cancel,

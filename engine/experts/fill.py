@@ -29,14 +29,20 @@ class ExpertReader:
         self._shape = shape
         self._scratch = threading.local()
 
-    def read(self, layer: int, expert: int, block: torch.Tensor) -> None:
-        """Read an expert into its packed block, uint8 [shape.nbytes]. Raises CheckpointError."""
+    def read(
+        self, layer: int, expert: int, block: torch.Tensor, check: Callable[[], None] = lambda: None
+    ) -> None:
+        """Read an expert into its packed block, uint8 [shape.nbytes].
+
+        `check` is called before each part and may raise to leave. Raises CheckpointError.
+        """
         for matrix in MATRICES:
             height, width = matrix_size(matrix, self._shape)
             info = self._checkpoint.info(tensors.expert(layer, expert, matrix), (height, width))
             step = rows_at_once(width)
             scratch = self._buffer(step * width)
             for first in range(0, height, step):
+                check()
                 rows = scratch[: min(step, height - first) * width].view(-1, width)
                 self._checkpoint.read_into(info, writable_bytes(rows), first * width * rows.element_size())
                 try:
@@ -66,26 +72,41 @@ def rows_at_once(width: int) -> int:
 
 def fill(
     experts: Sequence[tuple[int, int]],
-    read: Callable[[int, int], None],
+    read: Callable[[int, int, Callable[[], None]], None],
     threads: int,
     progress: ProgressCallback,
     cancel: CancelToken | None,
 ) -> None:
     """Call `read` for every (layer, expert), `threads` at a time; what it raises ends the filling.
 
+    `read` also gets a function to call between its parts: it raises Cancelled once all of them shall stop, as
+    the experts under way may be gigabytes.
+
     Raises:
-        Cancelled: between two experts.
+        Cancelled: between two parts of an expert.
     """
     work = iter(experts)
+    stop = CancelToken()
+
+    def check() -> None:
+        stop.raise_if_cancelled()
+        if cancel is not None:
+            cancel.raise_if_cancelled()
+
     with ThreadPoolExecutor(threads, thread_name_prefix="bank") as pool:
         running: set[Future[None]] = set()
-        for done in range(len(experts)):
-            if cancel is not None:
-                cancel.raise_if_cancelled()  # the pool's exit waits for the few experts under way
-            running |= {pool.submit(read, *item) for item in islice(work, threads + 1 - len(running))}
-            finished, running = _first(running)
-            finished.result()
-            progress(Progress("Loading experts", done + 1, len(experts), "experts"))
+        try:
+            for done in range(len(experts)):
+                check()
+                running |= {
+                    pool.submit(read, *item, check) for item in islice(work, threads + 1 - len(running))
+                }
+                finished, running = _first(running)
+                finished.result()
+                progress(Progress("Loading experts", done + 1, len(experts), "experts"))
+        except BaseException:
+            stop.cancel()  # the pool's exit waits for the others
+            raise
 
 
 def _first(running: set[Future[None]]) -> tuple[Future[None], set[Future[None]]]:

@@ -69,7 +69,7 @@ def load_model(
         options: policy, threads and device; budgets were spent by whoever made the placement.
         placement: which experts live on the GPU; None for none of them.
         progress: told about layers and experts loaded.
-        cancel: heard between layers and experts.
+        cancel: heard between layers and between parts of experts.
         costs: the calibrated latency model, for the policy "paper".
         kernels: what a calibration chose for the experts; None for the defaults.
         isa: the kernels' instruction set; None for the best one.

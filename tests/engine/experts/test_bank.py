@@ -3,6 +3,7 @@
 import json
 import shutil
 import threading
+import time
 
 import pytest
 import torch
@@ -60,6 +61,31 @@ def test_cancelling_stops_the_filling_and_its_threads(model):
         ExpertBank(model.config).fill(checkpoint, progress=progress, cancel=cancel)
     assert len(steps) == 2
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("bank")]
+
+
+@pytest.mark.parametrize("fault", [None, ValueError("a fault")])
+def test_what_ends_the_filling_stops_the_experts_under_way(fault):
+    """Not only those that have not begun: here the other one would never end by itself."""
+    cancel, begun, left = CancelToken(), threading.Event(), []
+
+    def read(layer, expert, check):
+        if expert == 0:
+            begun.wait(10)
+            if fault is not None:
+                raise fault
+            cancel.cancel()
+        begun.set()
+        try:
+            while True:
+                check()
+                time.sleep(1e-3)
+        except Cancelled:
+            left.append(expert)
+            raise
+
+    with pytest.raises(Cancelled if fault is None else ValueError):
+        fill.fill([(0, 0), (0, 1)], read, 2, lambda _: None, cancel)
+    assert left in ([1], [0, 1], [1, 0])
 
 
 def test_a_fault_in_one_expert_ends_the_filling(model, tmp_path):
