@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.bench.errors import BenchError
 from engine.bench.timing import Times
+from engine.errors import FileError
 from engine.files import file_error
 
 EXACT, EIGHT_BIT = "exact", "8-bit"  # activations: as precise as the level's arithmetic, or rounded to 8 bits
@@ -148,7 +149,7 @@ def report_from_dict(data: Any) -> KernelReport:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BenchError(
             "This is no saved run of `fiddler bench kernels`.",
-            why=f"It lacks {error}, or it is of another kind.",
+            why=f"Something in it is missing or of another kind ({type(error).__name__}: {error}).",
             action="Save one with `fiddler bench kernels --json > FILE.json`.",
         ) from error
     if not report.reads or not report.figures:
@@ -160,6 +161,12 @@ def read_report(path: Path) -> KernelReport:
     """The report in a JSON file. Raises FileError, or BenchError if it is something else."""
     try:
         data = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise FileError(
+            f"“{path.name}” could not be read.",
+            why=f"There is no such file in {path.absolute().parent}.",
+            action="Name a file that `fiddler bench kernels --json` was saved to.",
+        ) from error
     except OSError as error:
         raise file_error(f"“{path.name}” could not be read.", path, error) from error
     except ValueError as error:  # neither UTF-8 nor JSON

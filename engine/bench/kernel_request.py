@@ -16,6 +16,7 @@ from kernels.isa import Isa, available_isas, check_available, default_isa
 SHAPES = {"mixtral": (4096, 14336), "starter": (576, 768)}
 DEFAULT_TOKENS = (1, 2, 4, 8, 16, 64, 256)
 MAX_TOKENS, MAX_EXPERTS, MAX_SECONDS = 4096, 64, 60.0
+MAX_THREADS = 1024  # torch, which gets as many, crashes with a hundred thousand
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,11 @@ class KernelRequest:
         if not 1 <= self.experts <= MAX_EXPERTS:
             raise BenchError(f"One call takes 1 to {MAX_EXPERTS} experts, not {self.experts}.")
         if not (math.isfinite(self.seconds) and 0 < self.seconds <= MAX_SECONDS):
-            raise BenchError(f"A figure takes up to {MAX_SECONDS:.0f} seconds, not {self.seconds:g}.")
-        if self.threads is not None and self.threads < 1:
-            raise BenchError(f"At least one thread measures, not {self.threads}.")
+            raise BenchError(
+                f"A figure takes more than 0 and up to {MAX_SECONDS:.0f} seconds, not {self.seconds:g}."
+            )
+        if self.threads is not None and not 1 <= self.threads <= MAX_THREADS:
+            raise BenchError(f"A run takes 1 to {MAX_THREADS} threads, not {self.threads}.")
 
 
 def parse_formats(text: str) -> tuple[WeightFormat, ...]:

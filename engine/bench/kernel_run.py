@@ -98,9 +98,8 @@ class KernelRun:
             }
             for isa in request.isas:
                 self._measure_isa(shape, isa, blocks)
-                self._read(
-                    memory[: rotation.total]
-                )  # often: other programs disturb it as they do the figures
+                # Often: other programs disturb it as they do the figures.
+                self._read(memory[: rotation.total])
         self.report.complete = True
 
     def _rotation(self, shape: ExpertShape, available: int) -> Rotation:

@@ -88,8 +88,10 @@ def test_other_data_is_no_saved_run(data: Any) -> None:
 
 
 def test_files_that_are_missing_or_no_json_are_told(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="could not be read"):
+    with pytest.raises(FileError, match=r"could not be read.*no such file"):
         read_report(tmp_path / "nowhere.json")
+    with pytest.raises(FileError, match="could not be read"):
+        read_report(tmp_path)
     (tmp_path / "text.json").write_bytes(b"\xff\xfe")
     with pytest.raises(BenchError, match="no JSON file"):
         read_report(tmp_path / "text.json")

@@ -58,6 +58,7 @@ def test_what_is_no_number_of_tokens_is_refused(text: str) -> None:
         {"seconds": float("nan")},
         {"seconds": float("inf")},
         {"threads": 0},
+        {"threads": 100_000},
     ],
 )
 def test_impossible_amounts_are_refused(wrong: dict[str, Any]) -> None:
