@@ -76,7 +76,7 @@ class TranscodeReport:
             "path": str(self.path),
             "complete": self.complete,
             "formats": sorted(str(f) for f in self.formats),
-            **_errors(self.accuracy),
+            **_errors(self.accuracy if self.formats else None),
             "refused": len(self.refused),
             "tensors": [tensor.to_dict() for tensor in self.tensors],
         }

@@ -40,7 +40,8 @@ def read_settings(folder: Path) -> Settings:
     table = _table(folder)
     method = table.get("quant_method")
     if method not in ("awq", "gptq"):
-        raise _refused(f"it was quantised by “{method}”; AWQ and GPTQ can be taken over")
+        how = "in a way that they do not name" if method is None else f"by “{method}”"
+        raise _refused(f"it was quantised {how}; AWQ and GPTQ can be taken over")
     bits = _first(table, "bits", "w_bit")
     if type(bits) is not int or bits not in ((4,) if method == "awq" else (4, 8)):
         raise _refused(f"its weights have {bits!r} bits")

@@ -119,3 +119,8 @@ def test_json_has_every_tensor() -> None:
         "refused": "its type is odd",
         "instead": "Use it.",
     }
+
+
+def test_json_claims_no_accuracy_where_nothing_can_be_taken_over() -> None:
+    data = TranscodeReport(Path("m.gguf"), (tensor(0, "w1", None, "its type is odd"),)).to_dict()
+    assert (data["largest_error"], data["mean_error"], data["exact"]) == (None, None, False)

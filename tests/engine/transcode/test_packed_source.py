@@ -181,7 +181,7 @@ def test_act_order_without_the_order_is_refused(tmp_path: Path) -> None:
         ({**GPTQ, "bits": None}, "have None bits"),
         ({**GPTQ, "group_size": "all"}, "group size is 'all'"),
         ({**GPTQ, "group_size": 0}, "group size is 0"),
-        ({}, "quantised by “None”"),
+        ({}, "a way that they do not name"),
         (None, "not quantised"),
     ],
 )
