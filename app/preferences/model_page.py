@@ -23,6 +23,7 @@ from app.wizard import visit
 from app.wizard.dialog import WizardDialog
 from app.wizard.offers import Knowledge
 from app.worker import EngineWorker
+from engine.options import LoadOptions
 from engine.status import EngineStatus
 
 
@@ -127,7 +128,7 @@ class ModelPage(SettingsPage):
         self.helps[registry.EXACT_ACTIVATIONS.key].setText(activations_consequence(precision, exact))
         loaded = self._worker.load_options if self._status is not None else None
         wanted = load_options(self.settings)
-        self.reload_notice.setVisible(loaded is not None and replace(loaded, force=False) != wanted)
+        self.reload_notice.setVisible(loaded is not None and _effect(loaded) != _effect(wanted))
 
     @Slot()
     def _show_busy(self) -> None:
@@ -187,6 +188,11 @@ class ModelPage(SettingsPage):
     def _open_folder(self) -> None:
         if self._model is not None:
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._model)))
+
+
+def _effect(options: LoadOptions) -> LoadOptions:
+    """The options as far as they decide how the model is loaded."""
+    return replace(options, force=False, exact_activations=options.exact_experts)
 
 
 def _consequence(policy: str, status: EngineStatus | None) -> str:

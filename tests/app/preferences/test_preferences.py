@@ -294,7 +294,10 @@ class TestModelPage:
         self, dialog: PreferencesDialog, settings: SettingsStore
     ) -> None:
         help = dialog.model.helps["engine.exact_activations"]
+        settings.set(registry.EXACT_ACTIVATIONS, True)
         assert "experts in bf16" in help.text()
+        assert not dialog.model.reload_notice.isVisible()  # it makes no difference
+        settings.set(registry.EXACT_ACTIVATIONS, False)
         settings.set(registry.PRECISION, "int4")
         assert "where calibration finds it faster" in help.text()
         settings.set(registry.EXACT_ACTIVATIONS, True)
