@@ -25,8 +25,8 @@ def resource_name(resource: Resource) -> str:
     return names[resource]
 
 
-def need_sentence(need: Need) -> str:
-    """Needed, available, and missing if anything is."""
+def need_sentence(need: Need, gap: str = " ") -> str:
+    """Needed, available, and, after `gap`, missing if anything is."""
     text = tr(
         "{needed} needed, {available} available",
         needed=format_bytes(need.total),
@@ -34,7 +34,7 @@ def need_sentence(need: Need) -> str:
     )
     if need.fits:
         return text
-    return tr("{text}: {missing} missing", text=text, missing=format_bytes(need.missing))
+    return tr("{text}:{gap}{missing} missing", text=text, gap=gap, missing=format_bytes(need.missing))
 
 
 def need_items(need: Need) -> str:
@@ -74,7 +74,7 @@ class NeedsView(QWidget):
     def _add(self, row: int, need: Need) -> None:
         sentence, items = need_sentence(need), need_items(need)
         name = TextLabel(resource_name(need.resource), self)
-        verdict = TextLabel(sentence, self)
+        verdict = TextLabel(need_sentence(need, "\n"), self)  # on one line, the bar would have no room
         for label in (name, verdict):
             label.setWordWrap(False)
         if not need.fits:
