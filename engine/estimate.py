@@ -114,9 +114,7 @@ def _step_seconds(
     executions = config.num_layers * config.top_k
     gpu = hardware.gpu if cuda else None
     if gpu is None:
-        beside = (
-            other_read(config) / _cpu_rate(hardware, threads)[end]
-        )  # packed in bf16, whatever experts are
+        beside = other_read(config) / _cpu_rate(hardware, threads)[end]  # in bf16, whatever experts are in
         return executions * on_cpu + beside + config.num_layers * _CPU_LAYER[end]
     share = min(1.0, _POPULARITY_GAIN[end] * slots / (config.num_layers * config.num_experts))
     at_gpu = 2.0 * config.expert_parameters / _VRAM_RATE[end]  # bf16 there, whatever they are in memory

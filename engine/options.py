@@ -29,10 +29,10 @@ class LoadOptions:
     latency model), "cpu" (never copied), "stream" (always copied). `vram_budget` in bytes (None: from what
     is free now), `ram_reserve` in bytes is left to other programs (None: the planner's default).
     `context_length` in tokens (None: the model's, at most 4096). `threads` is the size of the CPU pool (None:
-    the physical cores this process may use). `device` "auto" takes a GPU when there is one. `force` loads
-    although RAM or VRAM looks short. `precision` is what the experts are held in: "bf16" as in the files,
-    "int8" or "int4" quantised while loading. `exact_activations` forbids what a calibration may choose where
-    it is faster: rounding activations to 8 bits for experts in 8 or 4 bits.
+    the physical cores this process may use, on larger machines all but one). `device` "auto" takes a GPU when
+    there is one. `force` loads although RAM or VRAM looks short. `precision` is what the experts are held in:
+    "bf16" as in the files, "int8" or "int4" quantised while loading. `exact_activations` forbids what a
+    calibration may choose where it is faster: rounding activations to 8 bits for experts in 8 or 4 bits.
     """
 
     policy: str = "paper"

@@ -191,9 +191,7 @@ class Profile:
         predicted, measured = float(data["predicted_decode"]), float(data["measured_decode"])
         if not (0 < predicted < float("inf") and 0 < measured < float("inf")):
             raise ValueError("a decode time is not a positive number")
-        precision = str(
-            data.get("precision", WeightFormat.BF16)
-        )  # files from before there was a choice: bf16
+        precision = str(data.get("precision", WeightFormat.BF16))  # before there was a choice: bf16
         if precision not in PRECISIONS:
             raise ValueError(f"precision {precision!r}")
         kernels = data.get("kernels")

@@ -148,7 +148,7 @@ THREADS = Option(
     "engine.threads",
     0,
     tr_noop("CPU threads"),
-    tr_noop("Threads that compute experts. 0 takes the physical cores; more is rarely faster."),
+    tr_noop("Threads that compute experts. 0 takes the physical cores, all but one if there are many."),
     minimum=0,
     maximum=1024,
 )

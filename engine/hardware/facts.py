@@ -112,7 +112,7 @@ class MemoryInfo:
     """RAM in bytes. `total` and `available` respect the cgroup's limit (`limit`, None: none).
 
     `may_grow`: a virtual machine that is given more memory as it uses it, so `total` is a lower bound.
-    `read_bandwidth` in bytes per second by all usable cores, None until measured.
+    `read_bandwidth` in bytes per second by `CpuInfo.default_threads` threads, None until measured.
     """
 
     total: int
