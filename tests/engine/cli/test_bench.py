@@ -80,7 +80,7 @@ def test_rounded_activations_can_be_forbidden(exact: bool, monkeypatch: pytest.M
         ("--tokens 1,x", "“x” is no number"),
         ("--experts 0", "1 to 64 experts"),
         ("--seconds nan", "not nan"),
-        ("--threads 0", "At least one thread"),
+        ("--threads 0", "1 to 1024 threads"),
         ("--shape gpt2", "invalid choice"),
         ("--plot /nowhere/at/all.png", "cannot be written to /nowhere/at/all.png"),
         ("--plot picture.jpeg", "no PNG file"),
