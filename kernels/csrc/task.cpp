@@ -18,10 +18,16 @@ constexpr std::uint32_t item_of(std::uint64_t cursor) { return static_cast<std::
 
 }  // namespace
 
-Task::Task(std::vector<Phase> phases) {
+Task::Task(std::vector<Phase> phases) : changed_(std::make_unique<std::condition_variable>()) {
   for (Phase& phase : phases) {
     if (phase.items > 0) phases_.push_back(std::move(phase));
   }
+}
+
+Task::~Task() {
+  // Sleepers hold the task. If there still are some, this process is a fork and they exist only in its parent: a
+  // condition variable would wait for them.
+  if (sleepers_.load() != 0) static_cast<void>(changed_.release());
 }
 
 void Task::help() {
@@ -56,7 +62,7 @@ void Task::begin_phase(std::uint64_t phase) {
   // Sequentially consistent, like the sleeper's steps in the other order: either it sees the cursor, or we see it.
   if (sleepers_.load() == 0) return;
   std::lock_guard<std::mutex> lock(mutex_);
-  changed_.notify_all();
+  changed_->notify_all();
 }
 
 template <class Ready>
@@ -66,7 +72,7 @@ void Task::wait_until(Ready ready) {
     if (spin.again()) continue;
     std::unique_lock<std::mutex> lock(mutex_);
     sleepers_.fetch_add(1);
-    changed_.wait(lock, ready);
+    changed_->wait(lock, ready);
     sleepers_.fetch_sub(1);
   }
 }

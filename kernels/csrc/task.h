@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -21,6 +22,7 @@ class Task {
  public:
   // Phases without items are left out. A finished task holds nothing of what its phases captured.
   explicit Task(std::vector<Phase> phases);
+  ~Task();
 
   // Runs items until none is left to take; items taken by other threads may still be running then.
   void help();
@@ -48,7 +50,7 @@ class Task {
   alignas(64) std::atomic<bool> cancelled_{false};
   std::atomic<int> sleepers_{0};  // threads in changed_
   std::mutex mutex_;
-  std::condition_variable changed_;  // the cursor entered another phase
+  std::unique_ptr<std::condition_variable> changed_;  // the cursor entered another phase
 };
 
 }  // namespace fiddler

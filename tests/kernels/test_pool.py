@@ -225,11 +225,33 @@ assert bool((pool.linear(x, weight) == 64).all())
 """
 
 
+FORK_AT_WORK = """
+import os, time, torch
+from kernels.cpu import CpuPool, ExpertJob, ExpertShape, Isa
+shape = ExpertShape(65536, 32)  # one panel: one worker is busy, the other sleeps until the next phase
+block = torch.zeros(shape.nbytes + 64, dtype=torch.uint8)
+block = block[-block.data_ptr() % 64 :][: shape.nbytes]
+x, out = torch.zeros(256, shape.hidden), torch.zeros(256, shape.hidden)
+pool = CpuPool(3, Isa.PORTABLE)
+ticket = pool.submit_experts(x, [ExpertJob(block, torch.arange(256).int(), torch.ones(256))], shape, out)
+time.sleep(0.05)
+child = os.fork()
+if child == 0:
+    pool.close()
+    del ticket, pool
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 0, status
+ticket.wait()
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_a_fork_refuses_the_pool_and_can_make_its_own() -> None:
+@pytest.mark.parametrize("code", [FORK, FORK_AT_WORK], ids=["idle", "at work"])
+def test_a_fork_refuses_the_pool_and_can_make_its_own(code: str) -> None:
     done = subprocess.run(
         # Python 3.12 warns of every fork beside threads, which is what is tried here.
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK],
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
