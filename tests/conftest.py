@@ -6,8 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from engine import starter
+
+# Hypothesis fails an example that takes longer than 0.2 s: on a busy computer any may.
+settings.register_profile("fiddler", deadline=None)
+settings.load_profile("fiddler")
 
 # Names a folder for converted models instead of pytest's own cache, to share them between checkouts.
 CACHE_VARIABLE = "FIDDLER_TEST_MODELS"
