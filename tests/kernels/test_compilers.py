@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import subprocess
@@ -35,6 +36,10 @@ def assert_nothing_is_shared(archive: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64",
+    reason="other machines have the portable kernels only, and other systems list symbols in another form",
+)
 def test_clang_builds_every_instruction_set(tmp_path: Path) -> None:
     cmake = shutil.which("cmake", path=str(Path(sys.executable).parent)) or shutil.which("cmake")
     if not (shutil.which("clang++") and shutil.which("nm") and cmake):
