@@ -80,6 +80,12 @@ class ModelPage(SettingsPage):
         path = self.settings.get(registry.MODEL_PATH)
         return Path(path) if path else None
 
+    @property
+    def _must_reload(self) -> bool:
+        """Whether the loaded model was loaded with other options than the settings'."""
+        loaded = self._worker.load_options if self._status is not None else None
+        return loaded is not None and _effect(loaded) != _effect(load_options(self.settings))
+
     def _model_card(self) -> QFrame:
         card = QFrame(self)
         mark(card, card=True)
@@ -126,9 +132,7 @@ class ModelPage(SettingsPage):
         self.helps[registry.PRECISION.key].setText(precision_consequence(precision))
         exact = self.settings.get(registry.EXACT_ACTIVATIONS)
         self.helps[registry.EXACT_ACTIVATIONS.key].setText(activations_consequence(precision, exact))
-        loaded = self._worker.load_options if self._status is not None else None
-        wanted = load_options(self.settings)
-        self.reload_notice.setVisible(loaded is not None and _effect(loaded) != _effect(wanted))
+        self.reload_notice.setVisible(self._must_reload)
 
     @Slot()
     def _show_busy(self) -> None:
@@ -161,10 +165,9 @@ class ModelPage(SettingsPage):
     @Slot()
     def _recalibrate(self) -> None:
         if self._model is not None:
+            status = None if self._must_reload else self._status  # without one, it is loaded first
             self._open(
-                visit.recalibrate(
-                    self._worker, self.settings, self._model, self._status, self, self._knowledge
-                )
+                visit.recalibrate(self._worker, self.settings, self._model, status, self, self._knowledge)
             )
 
     @Slot()

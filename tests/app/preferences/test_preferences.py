@@ -335,6 +335,23 @@ class TestModelPage:
         assert len(knowledge.plans) == plans
         assert len(factory.engines) == 1
 
+    def test_what_is_calibrated_is_the_model_as_the_settings_say(
+        self, qtbot: QtBot, dialog: PreferencesDialog, settings: SettingsStore, factory: ScriptedFactory
+    ) -> None:
+        factory.probes, factory.profile = list(make_probes()), make_profile()  # type: ignore[arg-type]
+        page = dialog.model
+        settings.set(registry.PRECISION, "int4")
+        qtbot.mouseClick(page.calibration.run, Qt.MouseButton.LeftButton)
+        wizard = page.wizard
+        assert wizard is not None
+        qtbot.waitUntil(lambda: wizard.controller.state.measured is Measured.YES)
+        assert [options.precision for options in factory.options] == ["bf16", "int4"]
+        assert factory.engines[0].closed
+        wizard.next.click()
+        wizard.next.click()
+        qtbot.waitUntil(lambda: page.wizard is None)
+        assert not page.reload_notice.isVisible()
+
     def test_chooses_another_model_through_the_wizard(self, qtbot: QtBot, dialog: PreferencesDialog) -> None:
         page = dialog.model
         qtbot.mouseClick(page.choose, Qt.MouseButton.LeftButton)
