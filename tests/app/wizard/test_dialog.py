@@ -462,7 +462,10 @@ class TestCalibrate:
         again.click(calibrate(again).retry)
         again.wait(lambda: again.state.measured is Measured.YES)
 
-    def test_what_changed_is_said(self, open_wizard: Open, knowledge: ScriptedKnowledge) -> None:
+    def test_what_changed_is_said(
+        self, open_wizard: Open, knowledge: ScriptedKnowledge, factory: ScriptedFactory
+    ) -> None:
+        factory.calibrate_gate = threading.Event()  # afterwards there is nothing to say
         knowledge.found = (None, "The hardware has changed. Calibrate again.")
         wizard = self.at_calibrate(open_wizard)
         assert calibrate(wizard).note.text() == "The hardware has changed. Calibrate again."
