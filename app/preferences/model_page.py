@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from app.i18n import tr
 from app.precision import activations_consequence, precision_consequence
 from app.preferences.calibration_card import CalibrationCard
 from app.preferences.page import SettingsPage
-from app.settings import SettingsStore, load_options, registry
+from app.settings import SettingsStore, is_as_set, load_options, registry
 from app.theme import mark
 from app.widgets.buttons import push_button
 from app.widgets.elided import ElidedText
@@ -23,7 +22,6 @@ from app.wizard import visit
 from app.wizard.dialog import WizardDialog
 from app.wizard.offers import Knowledge
 from app.worker import EngineWorker
-from engine.options import LoadOptions
 from engine.status import EngineStatus
 
 
@@ -80,12 +78,6 @@ class ModelPage(SettingsPage):
         path = self.settings.get(registry.MODEL_PATH)
         return Path(path) if path else None
 
-    @property
-    def _must_reload(self) -> bool:
-        """Whether the loaded model was loaded with other options than the settings'."""
-        loaded = self._worker.load_options if self._status is not None else None
-        return loaded is not None and _effect(loaded) != _effect(load_options(self.settings))
-
     def _model_card(self) -> QFrame:
         card = QFrame(self)
         mark(card, card=True)
@@ -132,7 +124,8 @@ class ModelPage(SettingsPage):
         self.helps[registry.PRECISION.key].setText(precision_consequence(precision))
         exact = self.settings.get(registry.EXACT_ACTIVATIONS)
         self.helps[registry.EXACT_ACTIVATIONS.key].setText(activations_consequence(precision, exact))
-        self.reload_notice.setVisible(self._must_reload)
+        loaded = self._worker.load_options if self._status is not None else None
+        self.reload_notice.setVisible(loaded is not None and not is_as_set(loaded, self.settings))
 
     @Slot()
     def _show_busy(self) -> None:
@@ -165,9 +158,10 @@ class ModelPage(SettingsPage):
     @Slot()
     def _recalibrate(self) -> None:
         if self._model is not None:
-            status = None if self._must_reload else self._status  # without one, it is loaded first
             self._open(
-                visit.recalibrate(self._worker, self.settings, self._model, status, self, self._knowledge)
+                visit.recalibrate(
+                    self._worker, self.settings, self._model, self._status, self, self._knowledge
+                )
             )
 
     @Slot()
@@ -191,11 +185,6 @@ class ModelPage(SettingsPage):
     def _open_folder(self) -> None:
         if self._model is not None:
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._model)))
-
-
-def _effect(options: LoadOptions) -> LoadOptions:
-    """The options as far as they decide how the model is loaded."""
-    return replace(options, force=False, exact_activations=options.exact_experts)
 
 
 def _consequence(policy: str, status: EngineStatus | None) -> str:

@@ -26,6 +26,11 @@ def load_options(settings: SettingsStore, *, force: bool = False) -> LoadOptions
     )
 
 
+def is_as_set(loaded: LoadOptions, settings: SettingsStore) -> bool:
+    """Whether a model that was loaded with these options is as the settings want it."""
+    return _effect(loaded) == _effect(load_options(settings))
+
+
 def generation_params(settings: SettingsStore, model_defaults: GenerationParams) -> GenerationParams:
     """How the next answer is to be generated: the model's way, or the user's where they chose one.
 
@@ -52,3 +57,8 @@ def _bytes(gib: float) -> int | None:
 
 def _context(tokens: int) -> int | None:
     return max(tokens, 16) if tokens else None  # fewer than 16 cannot be loaded
+
+
+def _effect(options: LoadOptions) -> LoadOptions:
+    """The options as far as a loaded model depends on them."""
+    return replace(options, force=False, exact_activations=options.exact_experts)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.dialogs import show_error
 from app.paths import models_dir
-from app.settings import SettingsStore, load_options, registry
+from app.settings import SettingsStore, is_as_set, load_options, registry
 from app.wizard import visits
 from app.wizard.controller import WizardController
 from app.wizard.dialog import WizardDialog
@@ -79,7 +79,13 @@ def recalibrate(
     parent: QWidget | None = None,
     knowledge: Knowledge | None = None,
 ) -> WizardDialog:
-    """Measure again with the model in `model`; `status` is not None if it is loaded. Starts at once."""
+    """Measure again with the model in `model`; `status` is not None if it is loaded. Starts at once.
+
+    A model that was loaded before the settings changed is loaded again first.
+    """
+    loaded = worker.load_options
+    if loaded is not None and not is_as_set(loaded, settings):
+        status = None
     return _dialog(worker, settings, visits.recalibrate(model, status), parent, knowledge)
 
 

@@ -1,5 +1,5 @@
 from app.precision import activations_consequence, precision_consequence, precision_label
-from app.settings import SettingsStore, generation_params, load_options, registry
+from app.settings import SettingsStore, generation_params, is_as_set, load_options, registry
 from engine.options import LoadOptions
 from engine.params import GenerationParams, SamplingParams
 from engine.precision import PRECISIONS
@@ -75,3 +75,16 @@ def test_the_users_seed_holds_with_the_models_values_too() -> None:
     settings = SettingsStore(None)
     settings.set(registry.SEED, 42)
     assert generation_params(settings, MODEL).sampling == SamplingParams(temperature=0, seed=42)
+
+
+def test_a_model_is_as_set_until_an_option_changes_that_matters() -> None:
+    settings = SettingsStore(None)
+    loaded = load_options(settings, force=True)
+    assert is_as_set(loaded, settings)
+    settings.set(registry.EXACT_ACTIVATIONS, True)
+    assert is_as_set(loaded, settings)  # nothing is rounded in bf16
+    settings.set(registry.PRECISION, "int8")
+    assert not is_as_set(loaded, settings)
+    loaded = load_options(settings)
+    settings.set(registry.EXACT_ACTIVATIONS, False)
+    assert not is_as_set(loaded, settings)
