@@ -8,6 +8,7 @@ as they are, unrounded, for a few tokens and rounded to bf16 for more; where a p
 
 from __future__ import annotations
 
+import contextlib
 import os
 import weakref
 from collections.abc import Sequence
@@ -68,15 +69,18 @@ class Ticket:
     def wait(self) -> None:
         """Help with the work, then block until all of it is done. Waiting again returns at once.
 
-        A closed pool still finishes what was submitted. Several threads may wait.
+        A closed pool still finishes what was submitted. Several threads may wait. Raises MemoryError where the
+        threads' own buffers, some hundred KB each, could not be had; the contents of `out` are undefined then.
         """
         ticket = self._native
         if ticket is None:
             return
         self._pool.check_process()
-        ticket.wait()
-        self._native = None
-        self._tensors = ()
+        try:
+            ticket.wait()
+        finally:
+            self._native = None
+            self._tensors = ()
 
     def cancel(self) -> None:
         """Leave out what has not begun; returns at once, from any thread. Without effect after the end.
@@ -92,7 +96,8 @@ class Ticket:
     def __del__(self) -> None:
         # The threads still use the tensors of a ticket that nobody waited for.
         if self._native is not None and self._pool.in_own_process():
-            self._native.wait()
+            with contextlib.suppress(MemoryError):  # nobody is left to be told
+                self._native.wait()
 
 
 class CpuPool:

@@ -1,6 +1,7 @@
 #include "task.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "spin.h"
@@ -46,7 +47,7 @@ void Task::help() {
     phase = phase_of(cursor);
     if (phase == end || item_of(cursor) >= phases_[phase].items) continue;
     // Who skips items of a phase does so before its end, so nobody runs items of a later one: they see the flag.
-    if (!cancelled_.load(std::memory_order_relaxed)) phases_[phase].run(item_of(cursor));
+    if (!cancelled_.load(std::memory_order_relaxed)) run(phases_[phase], item_of(cursor));
     if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == phases_[phase].items) {
       done_.store(0, std::memory_order_relaxed);  // seen by all who see the new cursor
       begin_phase(phase + 1);
@@ -54,6 +55,15 @@ void Task::help() {
         for (Phase& p : phases_) p.run = nullptr;
       }
     }
+  }
+}
+
+void Task::run(const Phase& phase, std::uint32_t item) {
+  try {
+    phase.run(item);
+  } catch (const std::bad_alloc&) {  // on a worker nobody could catch it; wait() throws it again
+    out_of_memory_.store(true, std::memory_order_relaxed);
+    cancel();
   }
 }
 
@@ -87,6 +97,7 @@ bool Task::exhausted() const {
 
 void Task::wait() {
   wait_until([this] { return phase_of(cursor_.load()) == phases_.size(); });
+  if (out_of_memory_.load(std::memory_order_relaxed)) throw std::bad_alloc();
 }
 
 std::uint32_t Task::width() const {

@@ -11,8 +11,8 @@
 
 namespace fiddler {
 
-// The items of a phase may run in any order, on any thread, at the same time; they must not throw. Any number
-// of threads call help(); the work does not depend on which of them takes an item.
+// The items of a phase may run in any order, on any thread, at the same time; all they may throw is
+// std::bad_alloc. Any number of threads call help(); the work does not depend on which of them takes an item.
 struct Phase {
   std::uint32_t items;
   std::function<void(std::uint32_t)> run;
@@ -31,7 +31,8 @@ class Task {
   void cancel();
   // Nothing is left to take.
   bool exhausted() const;
-  // Blocks until every item has run or was skipped. Does not help.
+  // Blocks until every item has run or was skipped. Does not help. Throws std::bad_alloc where an item did: the
+  // others were skipped then, as by cancel().
   void wait();
   // Items of the widest phase: as many threads as that can be of use.
   std::uint32_t width() const;
@@ -40,6 +41,7 @@ class Task {
   template <class Ready>
   void wait_until(Ready ready);
   void begin_phase(std::uint64_t phase);
+  void run(const Phase& phase, std::uint32_t item);
 
   std::vector<Phase> phases_;
   // Phase in the upper, next item in the lower half; one word, so that a late thread cannot take an item of the
@@ -48,6 +50,7 @@ class Task {
   alignas(64) std::atomic<std::uint64_t> cursor_{0};
   alignas(64) std::atomic<std::uint32_t> done_{0};  // items of the current phase that have run
   alignas(64) std::atomic<bool> cancelled_{false};
+  std::atomic<bool> out_of_memory_{false};
   std::atomic<int> sleepers_{0};  // threads in changed_
   std::mutex mutex_;
   std::unique_ptr<std::condition_variable> changed_;  // the cursor entered another phase

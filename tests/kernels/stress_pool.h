@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <new>
 #include <random>
 #include <thread>
 #include <vector>
@@ -109,6 +110,26 @@ inline int cancel_in_the_middle(Pool& pool) {
          expect(later == 0, "phases after the cancelling are skipped");
 }
 
+// An item that gets no memory ends its task with the exception for whoever waits, and the pool goes on.
+inline int run_out_of_memory(Pool& pool) {
+  std::atomic<int> later{0};
+  const auto task = std::make_shared<Task>(std::vector<Phase>{
+      {64, [](std::uint32_t i) { if (i == 40) throw std::bad_alloc(); }},
+      {10, [&](std::uint32_t) { ++later; }},
+  });
+  pool.submit(task);
+  int told = 0;
+  for (int i = 0; i < 2; ++i) {
+    try {
+      pool.finish(*task);
+    } catch (const std::bad_alloc&) {
+      ++told;
+    }
+  }
+  return expect(told == 2, "who waits is told that memory ran out") +
+         expect(later == 0, "nothing goes on without memory");
+}
+
 // A pool is closed over tasks that are queued, cancelled and unfinished; all can be finished afterwards.
 inline int close_over_tasks(int threads) {
   int failures = 0;
@@ -148,6 +169,7 @@ inline int use_pool(Pool& pool, unsigned seed) {
     failures += use_many_tasks(pool, random);
     failures += cancel_before_start_and_after_end(pool);
     failures += cancel_in_the_middle(pool);
+    failures += run_out_of_memory(pool);
   }
   return failures + wake_sleepers(pool) + close_over_tasks(pool.threads());
 }
