@@ -69,8 +69,9 @@ class Ticket:
     def wait(self) -> None:
         """Help with the work, then block until all of it is done. Waiting again returns at once.
 
-        A closed pool still finishes what was submitted. Several threads may wait. Raises MemoryError where the
-        threads' own buffers, some hundred KB each, could not be had; the contents of `out` are undefined then.
+        A closed pool still finishes what was submitted. Several threads may wait. Raises MemoryError where
+        the threads' own buffers, some hundred KB each, could not be had; the contents of `out` are undefined
+        then.
         """
         ticket = self._native
         if ticket is None:
