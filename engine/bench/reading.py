@@ -12,8 +12,7 @@ from engine.units import MIB
 from kernels.bandwidth import READ_STYLES
 from kernels.cpu import CpuPool
 
-# A turn takes about as long as a few experts of 4 bits, so its best is as likely to be undisturbed as theirs.
-_TURN = 256 * MIB
+_TURN = 1024 * MIB  # as in kernels.bandwidth
 
 
 def read_gbs(pool: CpuPool, memory: Tensor, seconds: float, cancel: CancelToken) -> float:
