@@ -49,7 +49,7 @@ class KernelChoice:
     def text(self) -> str:
         """One sentence: "Kernels: 8-bit activations for 1–16 tokens (1.9 × faster), tiles above."."""
         if not self.seconds:
-            return "Kernels: there is one way for any number of tokens."
+            return "Kernels: the same for any number of tokens."
         parts = []
         first = 1
         for way, last in self._ranges():

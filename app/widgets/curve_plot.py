@@ -68,7 +68,8 @@ class CurvePlot(QWidget):
         for index, (name, points) in enumerate(self._curves.items()):
             color = shades[index % len(shades)]
             legend = QRectF(_MARGIN, index * line, self.width() - 2 * _MARGIN, line)
-            text = tr("{name}, at most {time}", name=name, time=format_seconds(max(s for _, s in points)))
+            text = tr("{name} ≤ {time}", name=name, time=format_seconds(max(s for _, s in points)))
+            text = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(legend.width()))
             painter.setPen(color)
             painter.drawText(legend, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
             placed = [_placed(area, tokens, seconds, most, highest) for tokens, seconds in points]
@@ -77,14 +78,15 @@ class CurvePlot(QWidget):
     def _paint_ticks(self, painter: QPainter, area: QRectF, most: int) -> None:
         painter.setPen(theme().colors.muted)
         line = self.fontMetrics().height()
-        last = _placed(area, most, 0, most, 1).x()
-        for power in range(int(log2(most)) + 1 if most > 1 else 1):
-            x = _placed(area, 2**power, 0, most, 1).x()
-            box = QRectF(x - line * 2, area.bottom() + 2, line * 4, line * 1.3)
-            if x < last - line * 3:
-                painter.drawText(box, Qt.AlignmentFlag.AlignHCenter, str(2**power))
         text = tr_count("{count} token", "{count} tokens", most)
         end = QRectF(area.left(), area.bottom() + 2, area.width(), line * 1.3)
+        free = area.right() - self.fontMetrics().horizontalAdvance(text) - line / 2  # left of the last label
+        for power in range(int(log2(most)) + 1 if most > 1 else 1):
+            x = _placed(area, 2**power, 0, most, 1).x()
+            label = str(2**power)
+            box = QRectF(x - line * 2, area.bottom() + 2, line * 4, line * 1.3)
+            if x + self.fontMetrics().horizontalAdvance(label) / 2 < free:
+                painter.drawText(box, Qt.AlignmentFlag.AlignHCenter, label)
         painter.drawText(end, Qt.AlignmentFlag.AlignRight, text)
 
 

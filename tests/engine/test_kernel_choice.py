@@ -107,7 +107,7 @@ def test_bf16_in_words() -> None:
     tiles = choice(FormatTuning(8), Isa.AMX, WeightFormat.BF16)
     assert tiles.text() == "Kernels: vectors for 1–8 tokens, tiles above."
     only = KernelChoice(Isa.AVX2, WeightFormat.BF16, FormatTuning(6), 8)
-    assert only.text() == "Kernels: there is one way for any number of tokens."
+    assert only.text() == "Kernels: the same for any number of tokens."
 
 
 @given(choices, st.sampled_from(Isa), st.booleans())
