@@ -193,6 +193,10 @@ void pair_rows(const Matmul& m, std::size_t row, std::size_t& configured) {
 
 // All operands meet two row tiles before the next two: those 32 KB of a block stay in the level 1 cache. Loading the
 // configuration costs as much as three steps, so it is done once for operands of the same size.
+//
+// A step is four tile products. On one core of an Emerald Rapids Xeon it takes 24 ns without loads, 28 with tiles
+// from the level 1 cache, 38 from level 2, and 48 to 62 here, sums loaded and stored included; where another program
+// uses the core's second hardware thread 65, 112, 115 and 110 to 170.
 void amx_matmul(const Matmul& m) {
   if (m.operands[0].tokens > kPairTokens) {
     for (std::size_t i = 0; i < m.count; ++i) column_rows(part_of(m, i));
