@@ -45,9 +45,9 @@ Ways ways_of(const Kernels& kernels, WeightFormat format);
 Way choose_way(const Kernels& kernels, const Tuning& tuning, WeightFormat format, std::size_t tokens);
 
 // Tiles of one block: the largest that a blocked way takes at once. 64 KB of bf16 and the activations that meet
-// them stay in a level 2 cache, and each group of tokens reads them from there. (One core of a Xeon with AMX, 256 tokens, ns
-// for four tile products from such a block: with 8 tiles along the reduction 56-61, with 16 53-62, with 32 45-49; whole
-// calls on 15 cores were not faster with 32.)
+// them stay in a level 2 cache, and each group of tokens reads them from there. (One core of a Xeon with AMX, 256
+// tokens, ns for four tile products from such a block: with 8 tiles along the reduction 56-61, with 16 53-62, with 32
+// 45-49; whole calls on 15 cores were not faster with 32.)
 constexpr std::size_t kBlockRows = 4;
 constexpr std::size_t kBlockTiles = 16;  // along the reduction
 constexpr std::size_t kScratchBytes = kBlockRows * kBlockTiles * kTileBytes;
