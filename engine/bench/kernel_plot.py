@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from typing import Any
 
@@ -27,13 +28,13 @@ _DPI = 150
 def check_can_draw() -> None:
     """Raise BenchError where matplotlib is missing: before minutes of measuring, not after."""
     try:
-        import matplotlib.figure  # noqa: F401 - only whether it is there
+        importlib.import_module("matplotlib.figure")
     except ImportError as error:
         raise BenchError(
             "Drawing needs matplotlib, which is not installed.",
             why=f"Python says: {error}.",
-            action='Install it with `pip install "fiddler-chat[plot]"`, or leave --plot out: '
-            "a run saved with --json can be drawn later with --from.",
+            action="Install it beside the program (in a checkout: .venv/bin/pip install matplotlib), or leave "
+            "--plot out: a run saved with --json can be drawn later with --from.",
         ) from error
 
 

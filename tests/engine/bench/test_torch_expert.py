@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 import torch
 
 from engine.bench.torch_expert import torch_call, torch_expert, torch_threads
@@ -16,9 +17,20 @@ def test_it_is_the_experts_arithmetic() -> None:
     assert (found - expected).norm() < 0.02 * expected.norm()
 
 
-def test_a_call_takes_blocks_that_are_longer_than_three_matrices() -> None:
-    block = torch.zeros(3 * 2 * 32 * 32 + 64, dtype=torch.uint8)
-    torch_call([block, block, block], 32, 32, tokens=2, experts=2)()
+def test_calls_take_experts_in_turn_from_blocks_of_any_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = list(torch.zeros(3, 3 * 2 * 32 * 32 + 64, dtype=torch.uint8))
+    taken: list[tuple[int, torch.Size]] = []
+
+    def note(x: torch.Tensor, flat: torch.Tensor, intermediate: int) -> torch.Tensor:
+        taken.append((flat.data_ptr(), torch_expert(x, flat, intermediate).shape))
+        return x
+
+    monkeypatch.setattr("engine.bench.torch_expert.torch_expert", note)
+    call = torch_call(blocks, 32, 32, tokens=2, experts=2)
+    call()
+    call()
+    first, second, third = (block.data_ptr() for block in blocks)
+    assert taken == [(block, (2, 32)) for block in (first, second, third, first)]
 
 
 def test_torch_gets_its_threads_back() -> None:
