@@ -33,8 +33,8 @@ def check_can_draw() -> None:
         raise BenchError(
             "Drawing needs matplotlib, which is not installed.",
             why=f"Python says: {error}.",
-            action="Install it beside the program (in a checkout: .venv/bin/pip install matplotlib), or leave "
-            "--plot out: a run saved with --json can be drawn later with --from.",
+            action="Install it beside the program (in a checkout: .venv/bin/pip install matplotlib), or leave"
+            " --plot out: a run saved with --json can be drawn later with --from.",
         ) from error
 
 
