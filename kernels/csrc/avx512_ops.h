@@ -65,20 +65,12 @@ struct Avx512Ops {
   static FIDDLER_INLINE Ints set1_ints(std::int32_t v) { return _mm512_set1_epi32(v); }
   static FIDDLER_INLINE Vec floats(Ints x) { return _mm512_cvtepi32_ps(x); }
   static FIDDLER_INLINE float largest(Vec x) { return _mm512_reduce_max_ps(_mm512_abs_ps(x)); }
-  static FIDDLER_INLINE void store_bytes(std::uint8_t* to, std::size_t stride, Vec v, bool octets) {
+  static FIDDLER_INLINE void whole_bytes(std::uint8_t (&to)[16], Vec v, bool octets) {
     __m128i bytes = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(v));
     if (octets) {  // the order in which the nibbles of a word are taken as bytes, see low_nibbles
       bytes = _mm_shuffle_epi8(bytes, _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15));
     }
-    std::uint8_t values[16];
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(values), bytes);
-    FIDDLER_UNROLL
-    for (int i = 0; i < 4; ++i) std::memcpy(to + i * stride, values + 4 * i, 4);
-  }
-  static FIDDLER_INLINE Words broadcast(const std::uint8_t* p) {
-    std::int32_t four;
-    std::memcpy(&four, p, 4);
-    return set1_ints(four);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
   }
   static FIDDLER_INLINE Words low_nibbles(Words words) { return _mm512_and_si512(words, _mm512_set1_epi8(15)); }
   static FIDDLER_INLINE Words high_nibbles(Words words) { return low_nibbles(_mm512_srli_epi32(words, 4)); }

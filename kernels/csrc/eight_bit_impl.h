@@ -9,9 +9,7 @@
 // Beside policy.h's operations a policy provides
 //   Ints           16 whole numbers; no_ints, set1_ints, floats
 //   largest        the largest magnitude in a vector, a float
-//   store_bytes    16 floats as whole bytes, in words of four with a stride; in an octet's order (see layout.h)
-//                  for int4
-//   broadcast      four bytes to all lanes
+//   whole_bytes    16 floats as whole bytes; in an octet's order (see layout.h) for int4
 //   low_nibbles, high_nibbles   the nibbles 0, 2, 4, 6 and 1, 3, 5, 7 of each word, as bytes
 //   dot_nibbles(ints, nibbles, x), dot_signed(ints, words, x)   add four products of bytes to each lane. With
 //                  kBias the latter adds 128 x the sum of x, too. What the former adds up over a group may be
@@ -26,6 +24,23 @@ namespace {
 
 constexpr std::size_t kTokenTileBytes = 32 + 2 * sizeof(float);  // of one token's activations of a k tile
 
+// 16 whole numbers as bytes, in words of four.
+template <class P, class F>
+FIDDLER_INLINE void store_words(std::uint8_t* to, std::size_t stride, typename P::Vec whole) {
+  std::uint8_t bytes[16];
+  P::whole_bytes(bytes, whole, F::kMinimum);
+  FIDDLER_UNROLL
+  for (int i = 0; i < 4; ++i) std::memcpy(to + i * stride, bytes + 4 * i, 4);
+}
+
+// Four bytes to all lanes.
+template <class P>
+FIDDLER_INLINE typename P::Words broadcast(const std::uint8_t* p) {
+  std::int32_t four;
+  std::memcpy(&four, p, 4);
+  return P::set1_ints(four);
+}
+
 template <class P, class F>
 FIDDLER_INLINE void store_eight_bit(std::uint8_t* tile, std::size_t n, std::size_t tokens, typename P::Vec low,
                                     typename P::Vec high) {
@@ -36,8 +51,8 @@ FIDDLER_INLINE void store_eight_bit(std::uint8_t* tile, std::size_t n, std::size
   const typename P::Vec low_whole = P::round(P::mul(low, P::set1(inverse)));
   const typename P::Vec high_whole = P::round(P::mul(high, P::set1(inverse)));
   const std::size_t stride = 4 * tokens;
-  P::store_bytes(tile + 4 * n, stride, low_whole, F::kMinimum);
-  P::store_bytes(tile + 4 * stride + 4 * n, stride, high_whole, F::kMinimum);
+  store_words<P, F>(tile + 4 * n, stride, low_whole);
+  store_words<P, F>(tile + 4 * stride + 4 * n, stride, high_whole);
   // Zero, but NaN where an activation is not finite: that must not be hidden.
   const float checked = P::sum(P::add(P::mul(low, P::set1(0.0f)), P::mul(high, P::set1(0.0f))));
   const float scale = (inverse > 0.0f ? largest / 127.0f : 0.0f) + checked;
@@ -93,7 +108,7 @@ FIDDLER_INLINE void add_tile(typename P::Ints (&sums)[R][N], const std::uint8_t*
       }
       FIDDLER_UNROLL
       for (int n = 0; n < N; ++n) {
-        const typename P::Words first = P::broadcast(x + 4 * n), second = P::broadcast(x + 4 * (N + n));
+        const typename P::Words first = broadcast<P>(x + 4 * n), second = broadcast<P>(x + 4 * (N + n));
         FIDDLER_UNROLL
         for (int r = 0; r < R; ++r) {
           sums[r][n] = P::dot_nibbles(sums[r][n], low[r], first);
@@ -104,7 +119,7 @@ FIDDLER_INLINE void add_tile(typename P::Ints (&sums)[R][N], const std::uint8_t*
     } else {
       FIDDLER_UNROLL
       for (int n = 0; n < N; ++n) {
-        const typename P::Words each = P::broadcast(x + 4 * n);
+        const typename P::Words each = broadcast<P>(x + 4 * n);
         FIDDLER_UNROLL
         for (int r = 0; r < R; ++r) sums[r][n] = P::dot_signed(sums[r][n], words[r], each);
       }

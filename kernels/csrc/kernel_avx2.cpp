@@ -134,22 +134,14 @@ struct Avx2 {
     const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
   }
-  static FIDDLER_INLINE void store_bytes(std::uint8_t* to, std::size_t stride, Vec v, bool octets) {
+  static FIDDLER_INLINE void whole_bytes(std::uint8_t (&to)[16], Vec v, bool octets) {
     const __m256i sixteen = _mm256_packs_epi32(_mm256_cvtps_epi32(v.a), _mm256_cvtps_epi32(v.b));
     const __m256i ordered = _mm256_permute4x64_epi64(sixteen, 0xd8);
     __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
     if (octets) {  // the order in which the nibbles of a word are taken as bytes, see low_nibbles
       bytes = _mm_shuffle_epi8(bytes, _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15));
     }
-    std::uint8_t values[16];
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(values), bytes);
-    FIDDLER_UNROLL
-    for (int i = 0; i < 4; ++i) std::memcpy(to + i * stride, values + 4 * i, 4);
-  }
-  static FIDDLER_INLINE Words broadcast(const std::uint8_t* p) {
-    std::int32_t four;
-    std::memcpy(&four, p, 4);
-    return set1_ints(four);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
   }
   static FIDDLER_INLINE Words low_nibbles(Words words) {
     const __m256i mask = _mm256_set1_epi8(15);
