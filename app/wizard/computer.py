@@ -52,6 +52,8 @@ def _processor(cpu: CpuInfo) -> Row:
         )
     elif cpu.hybrid:
         meaning = tr("{cores}; the fast ones do the work.", cores=cores)
+    elif cpu.default_threads < cpu.usable_cores:
+        meaning = tr("{cores}; one is left to other work.", cores=cores)
     else:
         meaning = tr("{cores}, all used.", cores=cores)
     return Row(tr("Processor"), cpu.name, meaning)

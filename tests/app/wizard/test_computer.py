@@ -56,6 +56,10 @@ def test_a_driver_that_does_not_answer_is_not_called_a_missing_gpu() -> None:
     ("changes", "text"),
     [
         ({"physical_cores": 1, "performance_cores": 1, "usable_cores": 1}, "1 core, all used."),
+        (
+            {"physical_cores": 16, "performance_cores": 16, "usable_cores": 16},
+            "16 cores; one is left to other work.",
+        ),
         ({"usable_cores": 2}, "4 cores, of which this program may use 2."),
         (
             {"physical_cores": 14, "performance_cores": 6, "usable_cores": 6},

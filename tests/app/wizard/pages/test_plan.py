@@ -89,7 +89,8 @@ class TestPlan:
         wizard.wait(plan(wizard).force.isVisible)
         assert plan(wizard).other_precision.text() == "&Use 8 bits"
         assert "practically the same" in plan(wizard).precision.text()
-        wizard.click(plan(wizard).other_precision)
+        wizard.tab_to(plan(wizard).other_precision)  # without a mouse, too
+        wizard.press(Qt.Key.Key_Space)
         wizard.wait(wizard.dialog.next.isEnabled)
         assert not plan(wizard).force.isVisible()
         assert not plan(wizard).other_precision.isVisible()
