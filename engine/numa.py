@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from kernels.topology import parse_cpu_list
+
 _NODES = Path("/sys/devices/system/node/has_memory")
 _STATUS = Path("/proc/self/status")
 _MPOL_INTERLEAVE = 3
@@ -21,10 +23,10 @@ _MBIND = {"x86_64": 237, "aarch64": 235}  # the system call's number
 def memory_nodes(nodes: Path = _NODES, status: Path = _STATUS) -> tuple[int, ...]:
     """The nodes that have memory and that this process may use; none where that is not known."""
     try:
-        present = _numbers(nodes.read_text())
+        present = parse_cpu_list(nodes.read_text())  # the same form as lists of CPUs
         lines = status.read_text().splitlines()
         allowed = next(line.split()[1] for line in lines if line.startswith("Mems_allowed_list:"))
-        return tuple(sorted(present & _numbers(allowed)))
+        return tuple(sorted(present & parse_cpu_list(allowed)))
     except (OSError, ValueError, StopIteration, IndexError):
         return ()
 
@@ -54,12 +56,3 @@ def spread(address: int, nbytes: int, nodes: Sequence[int]) -> bool:
     )
     libc.syscall.restype = ctypes.c_long
     return bool(libc.syscall(*arguments) == 0)
-
-
-def _numbers(text: str) -> set[int]:
-    """The numbers of a list as the kernel writes it: "0-2,5"."""
-    numbers: set[int] = set()
-    for part in text.strip().split(","):
-        first, _, last = part.partition("-")
-        numbers.update(range(int(first), int(last or first) + 1))
-    return numbers
