@@ -45,15 +45,18 @@ STARTER = MixtralConfig(
 
 def mixtral_8x7b(folder: Path = Path()) -> ModelInfo:
     """Mixtral-8x7B-Instruct as it will be in `folder` (by default: nowhere yet)."""
-    return _info("Mixtral-8x7B-Instruct", MIXTRAL_8X7B, folder, is_starter=False)
+    return model_info("Mixtral-8x7B-Instruct", MIXTRAL_8X7B, folder, is_starter=False)
 
 
 def starter(folder: Path = Path()) -> ModelInfo:
     """The starter model as it will be in `folder` (by default: nowhere yet)."""
-    return _info(STARTER_NAME, STARTER, folder, is_starter=True)
+    return model_info(STARTER_NAME, STARTER, folder, is_starter=True)
 
 
-def _info(name: str, config: MixtralConfig, folder: Path, *, is_starter: bool) -> ModelInfo:
+def model_info(
+    name: str, config: MixtralConfig, folder: Path = Path(), *, is_starter: bool = False
+) -> ModelInfo:
+    """What a model of this configuration takes, whether or not it exists."""
     expert, other = 2 * config.expert_parameters, 2 * config.other_parameters
     return ModelInfo(
         path=folder,

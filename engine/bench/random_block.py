@@ -29,8 +29,7 @@ def random_block(shape: ExpertShape, generator: torch.Generator) -> Tensor:
     if shape.hidden % TILE_COLS or shape.intermediate % PANEL_ROWS:
         raise ValueError(f"{shape.hidden} × {shape.intermediate} is not a multiple of 32")
     if shape.format is WeightFormat.BF16:
-        words = _random_bytes(shape.nbytes, generator).view(torch.int16)
-        return words.bitwise_and_(_BF16_MASK).bitwise_or_(_BF16_EXPONENT).view(torch.uint8)
+        return random_bf16(shape.nbytes // 2, generator).view(torch.uint8)
     tiles = 6 * shape.k_tiles  # of a panel
     panels = torch.empty(shape.panels, shape.panel_nbytes, dtype=torch.uint8)
     split = tiles * shape.format.tile_nbytes
@@ -47,6 +46,12 @@ def random_block(shape: ExpertShape, generator: torch.Generator) -> Tensor:
     d = _around(SPREAD / _INT4_SPREAD / _INT4_SCALE_MEAN, pairs * 16, generator).view(pairs, 1, 16)
     side = torch.cat((d, (d.float() * _INT4_MEAN).half()), dim=1)
     return torch.cat((panels.flatten(), side.flatten().view(torch.uint8)))
+
+
+def random_bf16(count: int, generator: torch.Generator) -> Tensor:
+    """bf16 [count] around zero with a root mean square near SPREAD, as fast as random bits are drawn."""
+    words = _random_bytes(-(-count // 4) * 8, generator).view(torch.int16)
+    return words.bitwise_and_(_BF16_MASK).bitwise_or_(_BF16_EXPONENT).view(torch.bfloat16)[:count]
 
 
 def fill_experts(

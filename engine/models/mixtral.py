@@ -15,6 +15,7 @@ from engine.models.config import MixtralConfig
 from engine.models.linear import CpuLinear
 from engine.models.rope import RotaryTable
 from engine.models.router import route
+from engine.models.routing_source import RoutingSource
 from engine.models.step import SingleToken
 from engine.models.weights import DenseWeights
 
@@ -28,6 +29,8 @@ class MixtralModel:
 
     The residual stream, the norms and the router are float32 everywhere. On the CPU everything else is too
     (weights are bf16, exactly widened); on a GPU matrices, attention and the cache are bf16.
+
+    `routing`, where it is set, chooses the experts in the router's place: for benchmarks.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class MixtralModel:
         self.device = device
         self.executor = executor
         self.weights = weights
+        self.routing: RoutingSource | None = None
         self._attention = Attention(config)
         self._rope = RotaryTable(config.head_dim, config.rope_theta, device)
         self._rotated = config.num_heads + config.num_kv_heads
@@ -83,7 +87,7 @@ class MixtralModel:
         if self.device.type == "cpu":
             torch.set_num_threads(self._torch_threads(start, tokens))
         if self._single is not None and tokens == 1:
-            x = self._single(x, cache, phase)
+            x = self._single(x, cache, phase, self.routing)
         else:
             self._run_layers(x, cache, phase)
         cache.length = start + tokens
@@ -103,7 +107,10 @@ class MixtralModel:
             self._rope.rotate_(qkv[:, : self._rotated], cos, sin)
             x += layer.attention_out(self._attention(qkv, cache, index, mask))
             normed = self._normalise(x, layer.post_norm)
-            ids, weights = route(normed, layer.router, self.config.top_k)
+            forced = None
+            if self.routing is not None:
+                forced = self.routing.choose(index, tokens).to(self.device, torch.int64)
+            ids, weights = route(normed, layer.router, self.config.top_k, forced)
             self.executor.run(index, normed, ids, weights, phase, out=x)
 
     def _normalise(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

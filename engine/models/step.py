@@ -14,6 +14,8 @@ from engine.kvcache import KVCache
 from engine.models.config import MixtralConfig
 from engine.models.linear import CpuLinear, Linear
 from engine.models.rope import RotaryTable
+from engine.models.router import route
+from engine.models.routing_source import RoutingSource
 from engine.models.weights import DenseWeights
 from kernels.cpu import PackedLinear
 from kernels.token_pass import TokenLayer, TokenPass, TokenShape
@@ -49,20 +51,28 @@ class SingleToken:
             )
             for layer in weights.layers
         ]
+        self._routers = [layer.router for layer in weights.layers]
         self._pass = TokenPass(weights.output.pool, shape, layers)
 
-    def __call__(self, x: torch.Tensor, cache: KVCache, phase: Phase) -> torch.Tensor:
+    def __call__(
+        self, x: torch.Tensor, cache: KVCache, phase: Phase, routing: RoutingSource | None = None
+    ) -> torch.Tensor:
         """From the embedding float32 [1, hidden] to the last layer's output, in a buffer that is reused.
 
-        The token's keys and values are written after the cache's `length`, which stays.
+        The token's keys and values are written after the cache's `length`, which stays. `routing` chooses the
+        experts in the routers' place.
         """
         position, token = cache.length, self._pass
         first = self._config.first_visible(position)
         cos, sin = (rows[0, 0] for rows in self._rope.rows(position, 1))
         token.x.copy_(x)
+        forced = None if routing is None else routing.next_step(1).long()
         for layer in range(self._config.num_layers):
             token.run(layer, cache.layer(layer), position, first, cos, sin)
-            self._executor.run(layer, token.normed, token.ids, token.weights, phase, out=token.x)
+            ids, weights = token.ids, token.weights
+            if forced is not None:
+                ids, weights = route(token.normed, self._routers[layer], ids.shape[1], forced[layer])
+            self._executor.run(layer, token.normed, ids, weights, phase, out=token.x)
         return token.x
 
 
