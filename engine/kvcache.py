@@ -18,13 +18,28 @@ class KVCache:
     """
 
     def __init__(
-        self, config: MixtralConfig, capacity: int, device: torch.device, dtype: torch.dtype
+        self,
+        config: MixtralConfig,
+        capacity: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        data: torch.Tensor | None = None,
     ) -> None:
         shape = (config.num_layers, 2, config.num_kv_heads, capacity, config.head_dim)
-        self.data = torch.empty(shape, device=device, dtype=dtype)
+        if data is not None and data.shape != shape:
+            raise ValueError(f"a cache of {list(shape)} cannot lie in {list(data.shape)}")
+        self.data = torch.empty(shape, device=device, dtype=dtype) if data is None else data
         self.capacity = capacity
         self.length = 0
+        self._config = config
         self._layers = list(self.data.unbind(0))
+
+    def part(self, first: int, count: int) -> KVCache:
+        """An empty cache in the memory of `count` positions of this one, from `first` on."""
+        if not 0 <= first <= first + count <= self.capacity:
+            raise ValueError(f"positions {first} to {first + count} are not in a cache of {self.capacity}")
+        data = self.data[:, :, :, first : first + count]
+        return KVCache(self._config, count, data.device, data.dtype, data)
 
     @property
     def nbytes(self) -> int:

@@ -81,15 +81,18 @@ class TokenPass:
         """One layer for the token at `position`.
 
         `cache` is the layer's float32 [2 (keys, values), kv_heads, capacity, head_dim], where the token's key
-        and value are written at its position; it sees positions from `first` on. `cos` and `sin` are float32
-        [head_dim], the sines of the first half negated.
+        and value are written at its position; it sees positions from `first` on. It may be a part of a longer
+        cache: only the positions of a head need to be contiguous. `cos` and `sin` are float32 [head_dim], the
+        sines of the first half negated.
         """
         shape = self._shape
         capacity = cache.shape[2]
+        apart, rest = divmod(cache.stride(1), shape.head_dim)  # positions from one head to the next
         if (
             cache.shape != (2, shape.kv_heads, capacity, shape.head_dim)
             or cache.dtype != torch.float32
-            or not cache.is_contiguous()
+            or cache.stride()[2:] != (shape.head_dim, 1)
+            or rest
             or not cache.is_cpu
             or not 0 <= first <= position < capacity
         ):
@@ -97,12 +100,11 @@ class TokenPass:
         for table in (cos, sin):
             _check("a table of angles", table, (shape.head_dim,))
         self._pool.check_usable()
-        keys = cache.data_ptr()
         self._native.run(
             self._native_layers[layer],
-            keys,
-            keys + 4 * shape.kv_heads * capacity * shape.head_dim,
-            capacity,
+            cache.data_ptr(),
+            cache[1].data_ptr(),
+            apart,
             position,
             first,
             cos.data_ptr(),

@@ -9,8 +9,10 @@ from torch.nn import functional
 
 from engine.events import Phase
 from engine.executor import ExpertExecutor
+from engine.kvbatch import SequenceBatch
 from engine.kvcache import KVCache
 from engine.models.attention import Attention
+from engine.models.batch import BatchPass
 from engine.models.config import MixtralConfig
 from engine.models.linear import CpuLinear
 from engine.models.rope import RotaryTable
@@ -45,6 +47,7 @@ class MixtralModel:
         self._rope = RotaryTable(config.head_dim, config.rope_theta, device)
         self._rotated = config.num_heads + config.num_kv_heads
         self._threads = weights.output.pool.threads if isinstance(weights.output, CpuLinear) else 1
+        self._batch = BatchPass(config, weights, executor, self._rope)
         self._single = None if device.type != "cpu" else SingleToken(config, weights, executor, self._rope)
 
     @property
@@ -95,6 +98,28 @@ class MixtralModel:
             return None
         wanted = x[-1:] if logits == "last" else x
         return self.weights.output(self._normalise(wanted, self.weights.final_norm)).float().cpu()
+
+    @torch.inference_mode()
+    def forward_batch(self, token_ids: torch.Tensor, batch: SequenceBatch) -> torch.Tensor:
+        """Read one token of each live sequence of a batch; every expert runs once for all of them.
+
+        Args:
+            token_ids: int64 [sequences] on the CPU.
+            batch: the sequences; each becomes one token longer.
+
+        Returns:
+            The next tokens' logits, float32 [sequences, vocabulary] on the CPU.
+
+        Raises:
+            GenerationError: the batch has too few free rows; it is unchanged then.
+        """
+        batch.begin_step()
+        if self.device.type == "cpu":
+            torch.set_num_threads(self._torch_threads(batch.used_rows, len(token_ids)))
+        x = self.weights.embedding(token_ids.to(self.device))  # [sequences, hidden]
+        self._batch(x, batch)
+        batch.end_step()
+        return self.weights.output(self._normalise(x, self.weights.final_norm)).float().cpu()
 
     def _run_layers(self, x: torch.Tensor, cache: KVCache, phase: Phase) -> None:
         """All layers for a chunk: x, float32 [tokens, hidden], becomes the last layer's output."""

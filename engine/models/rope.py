@@ -27,6 +27,12 @@ class RotaryTable:
             self._grow(start + count)
         return self._cos[start : start + count], self._sin[start : start + count]
 
+    def at(self, positions: torch.Tensor, last: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Rows of the `positions`, int64 [tokens] on the device, of which the greatest is `last`."""
+        if last >= len(self._cos):
+            self._grow(last + 1)
+        return self._cos[positions], self._sin[positions]
+
     def rotate_(self, heads: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> None:
         """Rotate `heads` [tokens, heads, head_dim] in place by the rows of their positions."""
         swapped = torch.cat((heads[..., self._half :], heads[..., : self._half]), dim=-1)
