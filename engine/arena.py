@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import mmap
 import sys
 
@@ -47,3 +48,21 @@ def _map(nbytes: int) -> mmap.mmap:
     if sys.platform == "win32":
         return mmap.mmap(-1, nbytes)
     return mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
+
+def give_back(memory: torch.Tensor) -> None:
+    """Return the whole pages of a part of an arena to the system: they read as zeros, and take no memory.
+
+    Of a huge page of which only a part is given back, the kernel splits off that part. Where there is no such
+    call (Windows), nothing happens.
+    """
+    if not hasattr(mmap, "MADV_DONTNEED") or sys.platform == "win32":
+        return
+    page = mmap.PAGESIZE
+    begin = -(-memory.data_ptr() // page) * page
+    end = (memory.data_ptr() + memory.numel()) // page * page
+    if begin >= end:
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), ctypes.c_int(mmap.MADV_DONTNEED)):
+        raise OSError(ctypes.get_errno(), "the system does not take back memory")

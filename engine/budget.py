@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.checkpoint.inspect import ModelInfo
+from engine.experts.panels import unpacked_values
 from engine.gpu_format import gpu_value_bytes
 from engine.hardware.facts import DiskInfo, GpuInfo, MemoryInfo
 from engine.models.config import MixtralConfig
@@ -24,13 +25,13 @@ PROCESS_BYTES = 600 * MIB
 CUDA_HOST_BYTES = 900 * MIB
 # What CUDA, cuBLAS and their kernels take of a GPU's memory before the first tensor.
 CUDA_DEVICE_BYTES = 400 * MIB
-# Places in VRAM through which the others are copied.
-STREAM_SLOTS = 2
+# Places in VRAM through which the others are copied: one computed with, one on its way, one that comes next.
+STREAM_SLOTS = 3
 # Threads that read experts while loading, at most (quantising keeps any number of cores busy), and bytes that
 # each reads before it packs them: they stay in a core's cache.
 LOADING_THREADS, LOADING_SCRATCH = 16, 1 * MIB
-# What dequantising an expert on the GPU takes beside its bf16 matrices.
-_DEQUANTISING = 100 * MIB
+# Places of experts in VRAM begin at multiples of this: whole sectors and cache lines for any kernel.
+PLACE_ALIGNMENT = 512
 # Left free on the GPU for the desktop's ups and downs and for fragmentation.
 _RESERVE_SHARE, _RESERVE_FLOOR = 0.025, 128 * MIB
 # Left to other programs in RAM beyond what they use now.
@@ -93,8 +94,7 @@ def vram_budget(
 ) -> VramBudget:
     """Divide the GPU's *free* memory, or the user's budget within it.
 
-    Whatever the experts are held in, on the GPU they are plain bf16 matrices: a quantised one takes less of
-    the way there, and as much room.
+    Experts lie there packed, as in RAM: in fewer bits more of them have room.
 
     `user_budget` is all that this program may take, in bytes; the reserve is then the user's business.
     """
@@ -104,7 +104,7 @@ def vram_budget(
         Item(f"KV cache for {context} tokens", kv_bytes(info, context, cuda=True)),
         Item("Workspace", workspace_bytes(info.config, context) * wider // 2),
         Item("CUDA and its libraries", CUDA_DEVICE_BYTES),
-        Item("Room to copy other experts in", _streaming_bytes(info, weight_format, wider)),
+        Item("Room to copy other experts in", _streaming_bytes(info, weight_format)),
     ]
     available = gpu.vram_free
     if user_budget is None:
@@ -114,17 +114,22 @@ def vram_budget(
         available = min(available, user_budget)
     left = available - sum(item.nbytes for item in base)
     total = info.config.num_layers * info.config.num_experts
-    slots = min(total, max(0, left // info.expert_bytes))
-    return VramBudget(available, tuple(base), slots, info.expert_bytes)
+    expert = place_bytes(info.config, weight_format)
+    slots = min(total, max(0, left // expert))
+    return VramBudget(available, tuple(base), slots, expert)
 
 
-def _streaming_bytes(info: ModelInfo, weight_format: WeightFormat, wider: int) -> int:
-    """The slots; a packed copy as it lands; what widening an expert takes, as it is unpacked or runs."""
-    packed = packed_expert_bytes(info.config, weight_format)
-    unpacking = 0
-    if weight_format is not WeightFormat.BF16:
-        unpacking = info.expert_bytes + min(_DEQUANTISING, 2 * info.expert_bytes)
-    return (STREAM_SLOTS + 2 * (wider - 1)) * info.expert_bytes + packed + unpacking
+def _streaming_bytes(info: ModelInfo, weight_format: WeightFormat) -> int:
+    """The slots, and the plain matrices of the panels that are unpacked at once."""
+    config = info.config
+    shape = ExpertShape(config.hidden_size, config.intermediate_size, weight_format)
+    unpacked = unpacked_values(shape) * gpu_value_bytes(info)
+    return STREAM_SLOTS * place_bytes(config, weight_format) + unpacked
+
+
+def place_bytes(config: MixtralConfig, weight_format: WeightFormat) -> int:
+    """Bytes of an expert's place on the GPU: packed, and aligned for any kernel."""
+    return _rounded(packed_expert_bytes(config, weight_format), PLACE_ALIGNMENT)
 
 
 def packed_expert_bytes(config: MixtralConfig, weight_format: WeightFormat) -> int:

@@ -76,7 +76,8 @@ class Plan:
         """What the experts are held in and what that costs, in words."""
         text = precision_text(WeightFormat(self.precision))
         if self.has_gpu and self.precision != WeightFormat.BF16:
-            text += " In graphics memory they take as much room as in bf16."
+            bits = WeightFormat(self.precision).bits
+            text += f" In graphics memory, too, a weight takes {bits:.1f} bits."
         return text
 
     def lines(self) -> tuple[str, ...]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from engine import arena
 from engine.checkpoint.reader import Checkpoint
 from engine.experts.fill import ExpertReader, fill
+from engine.experts.register import Pinner, Registration
 from engine.models.config import MixtralConfig
 from engine.progress import CancelToken, ProgressCallback, ignore_progress
 from kernels.cpu import ExpertShape
@@ -19,7 +22,10 @@ _ALIGNMENT = 4096
 
 
 class ExpertBank:
-    """All experts of a model in host memory, each one packed block (see `kernels` for the layout)."""
+    """The experts of a model in host memory, each one packed block (see `kernels` for the layout).
+
+    `held` is bool [layers, experts]: False for those whose memory was given back by `drop`.
+    """
 
     def __init__(self, config: MixtralConfig, weight_format: WeightFormat = WeightFormat.BF16) -> None:
         self.config = config
@@ -32,6 +38,9 @@ class ExpertBank:
             self.arena[start : start + self.shape.nbytes]
             for start in range(0, self._stride * count, self._stride)
         ]
+        self.held: npt.NDArray[np.bool_] = np.ones((config.num_layers, config.num_experts), dtype=np.bool_)
+        self.registration: Registration | None = None
+        self._pin_order = np.full(self.held.shape, count)  # each block's number in the registration
 
     def block(self, layer: int, expert: int) -> torch.Tensor:
         """The packed block of an expert, uint8 [shape.nbytes]; a view of the arena."""
@@ -41,6 +50,33 @@ class ExpertBank:
         """All blocks of a layer, uint8 [experts, stride]; each row begins with an expert's block."""
         return self._layers[layer]
 
+    def drop(self, layer: int, expert: int) -> None:
+        """Give an expert's memory back to the system, as it is on the GPU; its block reads as zeros then.
+
+        Not once `pin` was called: pinned pages cannot be given back.
+        """
+        if self.registration is not None:
+            raise RuntimeError("the experts' memory is pinned")
+        arena.give_back(self.layer(layer)[expert])
+        self.held[layer, expert] = False
+
+    def pin(self, pinner: Pinner) -> Registration:
+        """Pin what is held, in the background, layer by layer; ends with `close`."""
+        order = [item for item in all_experts(self.config) if self.held[item]]
+        for number, item in enumerate(order):
+            self._pin_order[item] = number
+        self.registration = Registration([self.layer(layer)[expert] for layer, expert in order], pinner)
+        return self.registration
+
+    def pinned(self, layer: int, expert: int) -> bool:
+        """Whether an expert's block can be copied by the GPU directly."""
+        return self.registration is not None and self.registration.done(int(self._pin_order[layer, expert]))
+
+    def close(self) -> None:
+        """Unpin the memory; no copy from it may be on its way. Closing twice is harmless."""
+        if self.registration is not None:
+            self.registration.close()
+
     def fill(
         self,
         checkpoint: Checkpoint,
@@ -48,21 +84,28 @@ class ExpertBank:
         threads: int = 2,
         progress: ProgressCallback = ignore_progress,
         cancel: CancelToken | None = None,
+        first: npt.NDArray[np.bool_] | None = None,
+        filled: Callable[[int, int], None] = lambda layer, expert: None,
     ) -> None:
         """Read every expert, quantise it if the bank is in 8 or 4 bits, and pack it, `threads` at a time.
+
+        Those that `first`, bool [layers, experts], names come before the others. `filled` is called with each
+        that is there, by the thread that read it; several may call at a time.
 
         Raises:
             CheckpointError: a tensor is missing or unreadable, or a weight is not finite.
             Cancelled: between two parts of an expert.
         """
         reader = ExpertReader(checkpoint, self.shape)
-        fill(
-            list(all_experts(self.config)),
-            lambda layer, expert, check: reader.read(layer, expert, self.block(layer, expert), check),
-            threads,
-            progress,
-            cancel,
-        )
+
+        def read(layer: int, expert: int, check: Callable[[], None]) -> None:
+            reader.read(layer, expert, self.block(layer, expert), check)
+            filled(layer, expert)
+
+        order = list(all_experts(self.config))
+        if first is not None:
+            order.sort(key=lambda item: not first[item])
+        fill(order, read, threads, progress, cancel)
 
 
 def all_experts(config: MixtralConfig) -> Iterator[tuple[int, int]]:

@@ -9,20 +9,23 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
+from engine.budget import STREAM_SLOTS, place_bytes
+from engine.experts.panels import Panels
+from engine.experts.workspace import ExpertWorkspace
 from engine.models.config import MixtralConfig
-from kernels.cpu import ExpertShape, unpack_expert
+from kernels.cpu import ExpertShape
 from kernels.formats import WeightFormat
-
-STREAM_SLOTS = 2  # one is computed with while the next is copied
 
 
 class GpuExperts:
-    """Plain bf16 matrices of the experts on a device, in two preallocated tensors.
+    """Packed experts on a device, as they lie on the host, in one preallocated tensor.
 
-    `resident` is bool [layers, experts]. Behind the residents come `slots` places for streamed experts,
-    reused in least-recently-used order. The device is a GPU, or, to try mixed placements without one, the
-    CPU. `number_format` is what `run` computes in; None for bf16 on a GPU and float32 on the CPU.
-    `packed_format` is what the blocks for `store` are packed in; quantised ones are dequantised there.
+    `data` is uint8 [places, stride], stride the packed size rounded up to 512 bytes: a place for each
+    resident, then `slots` places for streamed experts, reused in least-recently-used order. `table` is int32
+    [layers, experts] on the device, the residents' places, -1 for all others; `resident` is the same as bool
+    on the host, and `present` has the whole experts in slots, too. The device is a GPU, or, to try mixed
+    placements without one, the CPU. `number_format` is what `run` computes in; None for bf16 on a GPU and
+    float32 on the CPU.
     """
 
     def __init__(
@@ -30,21 +33,25 @@ class GpuExperts:
         config: MixtralConfig,
         device: torch.device,
         resident: npt.NDArray[np.bool_],
+        *,
         slots: int = STREAM_SLOTS,
-        number_format: torch.dtype | None = None,
         packed_format: WeightFormat = WeightFormat.BF16,
+        number_format: torch.dtype | None = None,
     ) -> None:
         if resident.shape != (config.num_layers, config.num_experts):
             raise ValueError(f"a placement of shape {resident.shape} does not fit the model")
         self.device = device
         self.number_format = number_format or (torch.float32 if device.type == "cpu" else torch.bfloat16)
         self.resident = resident
-        self.present = resident.copy()  # residents, and what the slots hold at the moment
+        self.present = resident.copy()
         self.shape = ExpertShape(config.hidden_size, config.intermediate_size, packed_format)
         count = int(resident.sum())
-        hidden, inner = config.hidden_size, config.intermediate_size
-        self._gate_up = torch.empty(count + slots, 2 * inner, hidden, dtype=torch.bfloat16, device=device)
-        self._down = torch.empty(count + slots, hidden, inner, dtype=torch.bfloat16, device=device)
+        stride = place_bytes(config, packed_format)
+        self.data = torch.empty(count + slots, stride, dtype=torch.uint8, device=device)
+        places = np.full(resident.shape, -1, dtype=np.int32)
+        places[resident] = np.arange(count)
+        self.table = torch.from_numpy(places).to(device)
+        self._workspace = ExpertWorkspace(self.shape, self.number_format, device)
         placed = zip(*np.nonzero(resident), strict=True)
         self._index = {(int(layer), int(expert)): place for place, (layer, expert) in enumerate(placed)}
         self._slots: OrderedDict[int, tuple[int, int] | None] = OrderedDict(
@@ -53,32 +60,51 @@ class GpuExperts:
 
     @property
     def nbytes(self) -> int:
-        """Bytes on the device, slots included."""
-        return 2 * (self._gate_up.numel() + self._down.numel())
+        """Bytes of all places on the device, slots included."""
+        return self.data.numel()
+
+    @property
+    def slots(self) -> int:
+        """How many places streamed experts have: so many may be on their way or in use at a time."""
+        return len(self._slots)
 
     def place(self, layer: int, expert: int) -> int | None:
-        """Where the expert's matrices are, as `run` takes it; None if they are not on the device."""
+        """Where the whole expert is, as `run` takes it; None if it is not on the device."""
         return self._index.get((layer, expert))
 
-    def claim(self, layer: int, expert: int) -> int:
-        """A slot for a streamed expert, the one unused for longest; what it held is forgotten."""
-        slot, held = next(iter(self._slots.items()))
-        if held is not None:
-            del self._index[held]
-            self.present[held] = False
-        self._slots[slot] = (layer, expert)
-        self._index[layer, expert] = slot
-        self.present[layer, expert] = True
+    def block(self, place: int) -> torch.Tensor:
+        """What a place holds, a packed expert, uint8 [shape.nbytes] on the device."""
+        return self.data[place, : self.shape.nbytes]
+
+    def claim(self, layer: int, expert: int, whole: bool = True) -> int:
+        """A slot for a streamed expert, the one unused for longest; what it held is forgotten.
+
+        With `whole` the expert is then `present`, and `place` finds it until its slot is claimed again; with
+        a part of one nobody but the caller can begin anything. Raises ValueError if the expert is there.
+        """
+        if (layer, expert) in self._index:
+            raise ValueError(f"expert {expert} of layer {layer} is on the device already")
+        slot = next(iter(self._slots))
+        self.forget(slot)
+        if whole:
+            self._slots[slot] = (layer, expert)
+            self._index[layer, expert] = slot
+            self.present[layer, expert] = True
         self._slots.move_to_end(slot)
         return slot
 
+    def forget(self, slot: int) -> None:
+        """Forget what a slot holds: nobody finds it there again."""
+        held = self._slots[slot]
+        if held is not None:
+            del self._index[held]
+            self.present[held] = False
+            self._slots[slot] = None
+
     def empty_slots(self) -> None:
         """Forget the streamed experts: the next use of one is a copy again."""
-        for slot, held in self._slots.items():
-            if held is not None:
-                del self._index[held]
-                self.present[held] = False
-                self._slots[slot] = None
+        for slot in self._slots:
+            self.forget(slot)
 
     def touch(self, place: int) -> bool:
         """Note that a place was used; whether it is a slot (residents need no note)."""
@@ -88,15 +114,18 @@ class GpuExperts:
         return True
 
     def store(self, place: int, block: torch.Tensor) -> None:
-        """Unpack a block that lies on the device into a place, on the current stream."""
-        gate, up, down = unpack_expert(block, self.shape)
-        inner = self.shape.intermediate
-        self._gate_up[place, :inner] = gate
-        self._gate_up[place, inner:] = up
-        self._down[place] = down
+        """Copy a packed block, uint8 [shape.nbytes] on any device, into a place, on the current stream."""
+        self.block(place).copy_(block)
 
-    def run(self, place: int, x: torch.Tensor) -> torch.Tensor:
-        """The expert's FFN, w2 (silu(w1 x) * w3 x), for rows of x in `number_format`: [tokens, hidden]."""
-        gate_up = functional.linear(x, self._gate_up[place].to(x.dtype))
-        gate, up = gate_up.chunk(2, dim=-1)
-        return functional.linear(functional.silu(gate) * up, self._down[place].to(x.dtype))
+    def run(self, place: int, x: torch.Tensor, panels: Panels | None = None) -> torch.Tensor:
+        """The expert's FFN, w2 (silu(w1 x) * w3 x), for rows of x [tokens, hidden] in `number_format`.
+
+        float32 [tokens, hidden]. With `panels` only their share of the sum, and only they need be there.
+        """
+        out: torch.Tensor | None = None
+        for gate_up, down in self._workspace.parts(self.block(place), panels):
+            gate, up = functional.linear(x, gate_up).chunk(2, dim=-1)
+            part = functional.linear(functional.silu(gate) * up, down).float()
+            out = part if out is None else out.add_(part)
+        assert out is not None
+        return out

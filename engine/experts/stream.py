@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import time
 from typing import Protocol
 
 import torch
 
 from engine.experts.bank import ExpertBank
+from engine.experts.copy_timer import CopyTimer
+from engine.experts.panels import Panels, byte_ranges
+from engine.experts.ring import PIECE, PinnedRing
 from engine.experts.slots import GpuExperts
 from engine.stats import HitCounters
 
-_CHUNK = 32 << 20  # bytes of a staging buffer: large enough for full PCIe speed, small enough to pin anywhere
-_RING = 3  # staging buffers: one filled by the host, one on its way, one between
-
 
 class ExpertStream(Protocol):
-    """Brings experts into slots of the GPU."""
+    """Brings experts, or panels of them, into slots of the GPU.
 
-    def fetch(self, layer: int, expert: int) -> int:
-        """Start the copy of an expert that is not on the GPU; its place, for `wait` and `release`."""
+    As many fetches as there are slots may wait for their `release`; one more takes the slot of the first.
+    """
+
+    def fetch(self, layer: int, expert: int, panels: Panels | None = None) -> int:
+        """Start the copy of an expert that is not on the GPU; its place, for `wait` and `release`.
+
+        With `panels` only they come (each lies where it lies in the whole block), and the expert does not
+        count as present.
+        """
         ...
 
     def wait(self, place: int) -> None:
@@ -29,20 +37,29 @@ class ExpertStream(Protocol):
         """Say that all work with the place is enqueued: a later fetch may overwrite it after that work."""
         ...
 
+    def take_copy_seconds(self) -> float:
+        """How long the copies took that ended since the last call. Never waits."""
+        ...
+
 
 class DirectStream:
-    """Without a GPU: experts are unpacked into the slots at once."""
+    """Without a GPU: experts are copied into the slots at once."""
 
     def __init__(self, bank: ExpertBank, experts: GpuExperts, counters: HitCounters) -> None:
         self._bank = bank
         self._experts = experts
         self._counters = counters
+        self._seconds = 0.0
 
-    def fetch(self, layer: int, expert: int) -> int:
-        """Unpack the expert into a slot."""
-        place = self._experts.claim(layer, expert)
-        self._experts.store(place, self._bank.block(layer, expert))
-        self._counters.add_bytes(self._bank.shape.nbytes)
+    def fetch(self, layer: int, expert: int, panels: Panels | None = None) -> int:
+        """Copy the expert, or some panels, into a slot."""
+        started = time.perf_counter()
+        place = self._experts.claim(layer, expert, whole=panels is None)
+        source, target = self._bank.block(layer, expert), self._experts.block(place)
+        for first, end in byte_ranges(self._bank.shape, panels):
+            target[first:end].copy_(source[first:end])
+            self._counters.add_bytes(end - first)
+        self._seconds += time.perf_counter() - started
         return place
 
     def wait(self, place: int) -> None:
@@ -52,12 +69,17 @@ class DirectStream:
         """Note the use."""
         self._experts.touch(place)
 
+    def take_copy_seconds(self) -> float:
+        """The time spent in `fetch`."""
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds
+
 
 class CudaStream:
-    """With a GPU: packed blocks are copied on a stream of their own and unpacked there.
+    """With a GPU: packed blocks are copied on a stream of their own.
 
-    The bank's memory is not pinned, and a pageable copy runs at a tenth of the speed: blocks go through a
-    small ring of pinned buffers, the host filling one while another is on its way.
+    Straight from the bank's memory where that is pinned, and through a ring of pinned buffers where it is
+    not. In pieces, between which the small copies of other streams (routing, activations) find their way.
     """
 
     def __init__(self, bank: ExpertBank, experts: GpuExperts, counters: HitCounters) -> None:
@@ -65,22 +87,28 @@ class CudaStream:
         self._experts = experts
         self._counters = counters
         self._stream = torch.cuda.Stream(experts.device)  # type: ignore[no-untyped-call]
-        self._landing = torch.empty(bank.shape.nbytes, dtype=torch.uint8, device=experts.device)
-        self._ring = [_StagingBuffer() for _ in range(_RING)]
-        self._next = 0
+        self._ring = PinnedRing()
+        self._timer = CopyTimer(lambda: torch.cuda.Event(enable_timing=True))  # type: ignore[no-untyped-call]
         self._filled: dict[int, torch.cuda.Event] = {}
         self._released: dict[int, torch.cuda.Event] = {}
 
-    def fetch(self, layer: int, expert: int) -> int:
-        """Enqueue the copy and the unpacking into a slot."""
-        place = self._experts.claim(layer, expert)
-        with torch.cuda.stream(self._stream):
-            self._copy(self._bank.block(layer, expert))
-            if place in self._released:
-                self._stream.wait_event(self._released[place])
-            self._experts.store(place, self._landing)
-            self._filled[place] = self._stream.record_event()
-        self._counters.add_bytes(self._bank.shape.nbytes)
+    def fetch(self, layer: int, expert: int, panels: Panels | None = None) -> int:
+        """Enqueue the copies into a slot."""
+        ranges = byte_ranges(self._bank.shape, panels)
+        place = self._experts.claim(layer, expert, whole=panels is None)
+        try:
+            with torch.cuda.stream(self._stream):
+                if place in self._released:
+                    self._stream.wait_event(self._released[place])
+                source, target = self._bank.block(layer, expert), self._experts.block(place)
+                with self._timer.timing():
+                    for first, end in ranges:
+                        self._copy(source[first:end], target[first:end], self._bank.pinned(layer, expert))
+                _record(self._filled, place, self._stream)
+        except BaseException:
+            self._experts.forget(place)
+            raise
+        self._counters.add_bytes(sum(end - first for first, end in ranges))
         return place
 
     def wait(self, place: int) -> None:
@@ -91,29 +119,22 @@ class CudaStream:
     def release(self, place: int) -> None:
         """Order a later copy into the place after the current stream's work so far."""
         if self._experts.touch(place):
-            self._released[place] = torch.cuda.current_stream(self._experts.device).record_event()
+            _record(self._released, place, torch.cuda.current_stream(self._experts.device))
 
-    def _copy(self, block: torch.Tensor) -> None:
-        """The block to the landing buffer, on the current stream."""
-        for start in range(0, len(block), _CHUNK):
-            part = block[start : start + _CHUNK]
-            staging = self._ring[self._next]
-            self._next = (self._next + 1) % _RING
-            staging.send(part, self._landing[start : start + len(part)])
+    def take_copy_seconds(self) -> float:
+        """From the copies' timing events."""
+        return self._timer.take_seconds()
+
+    def _copy(self, source: torch.Tensor, target: torch.Tensor, pinned: bool) -> None:
+        if not pinned:
+            self._ring.send(source, target)
+            return
+        for start in range(0, len(source), PIECE):
+            target[start : start + PIECE].copy_(source[start : start + PIECE], non_blocking=True)
 
 
-class _StagingBuffer:
-    """One pinned buffer, and the event after which the host may write it again."""
-
-    def __init__(self) -> None:
-        self._buffer = torch.empty(_CHUNK, dtype=torch.uint8, pin_memory=True)
-        self._sent: torch.cuda.Event | None = None
-
-    def send(self, source: torch.Tensor, target: torch.Tensor) -> None:
-        """Copy host bytes to the device through the buffer, on the current stream."""
-        if self._sent is not None:
-            self._sent.synchronize()
-        part = self._buffer[: len(source)]
-        part.copy_(source)
-        target.copy_(part, non_blocking=True)
-        self._sent = torch.cuda.current_stream(target.device).record_event()
+def _record(events: dict[int, torch.cuda.Event], place: int, stream: torch.cuda.Stream) -> None:
+    """Record the event of a place on a stream: what waits for it from now on waits for the work so far."""
+    if place not in events:
+        events[place] = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    events[place].record(stream)

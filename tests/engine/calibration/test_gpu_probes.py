@@ -42,16 +42,16 @@ def parts(request: pytest.FixtureRequest, make_model: Callable[..., Any]) -> Ite
 
 
 @pytest.fixture
-def stored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The places into which experts are unpacked."""
+def claimed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The slots into which experts are copied."""
     places: list[int] = []
-    real = GpuExperts.store
+    real = GpuExperts.claim
 
-    def store(self: GpuExperts, place: int, block: torch.Tensor) -> None:
-        places.append(place)
-        real(self, place, block)
+    def claim(self: GpuExperts, layer: int, expert: int, whole: bool = True) -> int:
+        places.append(real(self, layer, expert, whole))
+        return places[-1]
 
-    monkeypatch.setattr(GpuExperts, "store", store)
+    monkeypatch.setattr(GpuExperts, "claim", claim)
     return places
 
 
@@ -60,12 +60,12 @@ def residents(parts: LoadedModel) -> GpuExperts:
     return parts.residents
 
 
-def test_every_weight_copy_copies(parts: LoadedModel, stored: list[int]) -> None:
+def test_every_weight_copy_copies(parts: LoadedModel, claimed: list[int]) -> None:
     count = int(residents(parts).resident.sum())
     GpuProbes(parts).weight_copy()
-    assert len(stored) == 6
+    assert len(claimed) == 6
     if count < 8:  # into slots, behind the residents
-        assert min(stored) >= count
+        assert min(claimed) >= count
 
 
 def test_experts_run_with_the_asked_tokens(parts: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ def test_slots_are_reused_least_recently_used_first(model, bank, requests, slots
     """Against a plain list in order of use. Experts 0 and 5 are resident and never take a slot."""
     resident = np.zeros((2, 4), dtype=bool)
     resident[0, 0] = resident[1, 1] = True
-    gpu = GpuExperts(model.config, CPU, resident, slots)
+    gpu = GpuExperts(model.config, CPU, resident, slots=slots)
     counters = HitCounters(2, 4)
     stream = DirectStream(bank, gpu, counters)
     recent = []
@@ -86,4 +86,4 @@ def test_a_placement_of_another_model_is_refused(model):
 
 def test_bytes_count_slots_too(model):
     gpu = GpuExperts(model.config, CPU, np.ones((2, 4), dtype=bool), slots=3)
-    assert gpu.nbytes == 11 * 2 * model.config.expert_parameters
+    assert gpu.nbytes == 11 * 24576  # two panels of 12 tiles, 1 KB each
