@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from engine import starter
@@ -23,12 +24,13 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
-def add_loading(parser: argparse.ArgumentParser) -> None:
-    """What decides how a model is loaded."""
+def add_loading(parser: argparse.ArgumentParser, *, model: bool = True) -> None:
+    """What decides how a model is loaded; `model`: and which, unless the command says that otherwise."""
     group = parser.add_argument_group("loading")
-    group.add_argument(
-        "--model", required=True, metavar="MODEL", help="“starter”, or the folder of a Mixtral model"
-    )
+    if model:
+        group.add_argument(
+            "--model", required=True, metavar="MODEL", help="“starter”, or the folder of a Mixtral model"
+        )
     group.add_argument("--policy", choices=POLICIES, default=LoadOptions.policy, help="default: %(default)s")
     group.add_argument("--device", choices=DEVICES, default=LoadOptions.device, help="default: %(default)s")
     group.add_argument(
@@ -82,6 +84,12 @@ def model_folder(arguments: argparse.Namespace, console: Console, cancel: Cancel
 def given_folder(text: str) -> Path:
     """The folder that the user named; whole, so that a message about it says where it was looked for."""
     return Path(os.path.expanduser(text)).absolute()  # Path.expanduser() fails where there is no such user
+
+
+def quiet_torch() -> None:
+    """Before torch is imported, which reads this once: its idle threads must not take the pool's cores."""
+    if "torch" not in sys.modules:
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def _bytes(name: str, gib: float | None) -> int | None:

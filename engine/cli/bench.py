@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.cli import bench_kernels
+from engine.cli import bench_kernels, bench_model
 
-_BENCHMARKS = (bench_kernels,)
+_BENCHMARKS = (bench_kernels, bench_model)
 
 
 def add_to(commands: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,8 +136,7 @@ def run(arguments: argparse.Namespace, console: Console, cancel: CancelToken) ->
 
 def start(asked: requests.KernelRequest, console: Console, cancel: CancelToken) -> KernelRun:
     """The run that will be measured."""
-    if "torch" not in sys.modules:  # it reads this once; its idle threads must not take the pool's cores
-        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    shared.quiet_torch()
     from engine.bench.kernel_run import KernelRun
 
     return KernelRun(asked, progress=console.progress, cancel=cancel)

@@ -20,8 +20,8 @@ class RoutingSource:
     """Random expert ids for each layer and token, a token's ids all distinct; the same ones for a seed.
 
     `zipf`: the expert of rank r is drawn with a chance proportional to 1 / r ** zipf (0: all alike); ranks
-    are shuffled in each layer. `reuse`: the chance that a token gets exactly the experts of the token before it
-    in that layer; the others are drawn as if there were none, so popularity stays what `zipf` says.
+    are shuffled in each layer. `reuse`: the chance that a token gets exactly the experts of the token before
+    it in that layer; the others are drawn as if there were none, so popularity stays what `zipf` says.
     `favourites`, bool [layers, experts], get the first ranks of their layers: if they are the experts that
     live on the GPU, the placement is one by popularity. A prompt gets the same experts whether it is read in
     one chunk or in several.

@@ -1,0 +1,132 @@
+"""Bandwidths of this machine, measured with the very experts that a model is about to use."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+
+import torch
+
+from engine.bench.rates import Rates
+from engine.bench.reading import read_gbs
+from engine.models.loader import LoadedModel
+from engine.progress import CancelToken
+from kernels.cpu import ExpertJob
+
+_SECONDS = 1.0  # of each measurement
+_PIECE = 32 << 20  # bytes of one copy: enough for full speed on PCIe 5
+_AHEAD = 24  # copies on their way: they last longer (14 ms) than a call of the kernels beside them (7 ms)
+_GPU_READ = 2 << 30  # bytes read at once on the GPU: many times its cache
+
+
+def measure_rates(
+    parts: LoadedModel, cancel: CancelToken, gpu: float | None, seconds: float = _SECONDS
+) -> Rates:
+    """Measure all that the machine has. The model must be idle. Raises Cancelled between measurements.
+
+    `gpu`: what `gpu_read_rate` found before the model took the GPU's memory.
+    """
+    read = 1e9 * read_gbs(parts.pool, parts.bank.arena, seconds, cancel)
+    reader = _CpuReader(parts)
+    reader.run(min(0.1, seconds))  # wakes the threads
+    cpu = reader.run(seconds)
+    device = parts.model.device
+    if device.type != "cuda":
+        return Rates(read, cpu)
+    cancel.raise_if_cancelled()
+    copier = _Copier(parts, device)
+    copier.run(0.1, None)
+    copy, _ = copier.run(seconds, None)
+    cancel.raise_if_cancelled()
+    copy_together, cpu_together = copier.run(seconds, reader)
+    return Rates(read, cpu, copy, cpu_together, copy_together, gpu)
+
+
+class _CpuReader:
+    """One token through one pair of experts after the other, all over the arena."""
+
+    def __init__(self, parts: LoadedModel) -> None:
+        config, self._pool, self._shape = parts.info.config, parts.pool, parts.bank.shape
+        rows, weight = torch.zeros(1, dtype=torch.int32), torch.full((1,), 1e-3)
+        calls = []
+        for layer in range(config.num_layers):
+            for first in range(0, config.num_experts - config.top_k + 1, config.top_k):
+                blocks = [parts.bank.block(layer, first + place) for place in range(config.top_k)]
+                calls.append([ExpertJob(block, rows, weight) for block in blocks])
+        self._calls: Iterator[list[ExpertJob]] = itertools.cycle(calls)
+        self._nbytes = config.top_k * self._shape.nbytes
+        self._x, self._out = torch.randn(1, config.hidden_size), torch.zeros(1, config.hidden_size)
+
+    def one(self) -> int:
+        """Run the next call; its bytes."""
+        self._pool.run_experts(self._x, next(self._calls), self._shape, self._out)
+        return self._nbytes
+
+    def run(self, seconds: float) -> float:
+        """Bytes per second over about `seconds`."""
+        done, begin = 0, time.perf_counter()
+        while time.perf_counter() - begin < seconds:
+            done += self.one()
+        return done / (time.perf_counter() - begin)
+
+
+class _Copier:
+    """Copies pieces of the arena to the GPU; from a pinned buffer where the arena is not pinned."""
+
+    def __init__(self, parts: LoadedModel, device: torch.device) -> None:
+        pieces = _pieces(parts.bank.arena)
+        if not pieces[-1].is_pinned() or not pieces[0].is_pinned():
+            buffer = torch.empty(4 * _PIECE, dtype=torch.uint8, pin_memory=True)
+            pieces = _pieces(buffer)
+        self._pieces = itertools.cycle([piece for piece in pieces if len(piece) == len(pieces[0])])
+        self._target = torch.empty(len(pieces[0]), dtype=torch.uint8, device=device)
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+    def run(self, seconds: float, reader: _CpuReader | None) -> tuple[float, float]:
+        """Bytes per second copied, and read by the CPU meanwhile, over about `seconds`."""
+        self._stream.synchronize()
+        events: list[torch.cuda.Event] = []
+        copied = read = 0
+        begin = time.perf_counter()
+        while time.perf_counter() - begin < seconds:
+            events = [event for event in events if not event.query()]  # type: ignore[no-untyped-call]
+            while len(events) < _AHEAD:
+                events.append(self._enqueue())
+                copied += len(self._target)
+            if reader is None:
+                events[0].synchronize()
+            else:
+                read += reader.one()
+        read_until = time.perf_counter() - begin
+        self._stream.synchronize()
+        return copied / (time.perf_counter() - begin), read / read_until
+
+    def _enqueue(self) -> torch.cuda.Event:
+        with torch.cuda.stream(self._stream):
+            self._target.copy_(next(self._pieces), non_blocking=True)
+            event: torch.cuda.Event = self._stream.record_event()
+            return event
+
+
+def _pieces(memory: torch.Tensor) -> list[torch.Tensor]:
+    return [memory[start : start + _PIECE] for start in range(0, len(memory), _PIECE)]
+
+
+def gpu_read_rate(device: torch.device) -> float:
+    """Bytes per second at which the GPU reads: the best of several sums over much memory, freed again."""
+    free, _ = torch.cuda.mem_get_info(device)
+    values = torch.zeros(min(_GPU_READ, free // 4) // 4, dtype=torch.float32, device=device)
+    best = float("inf")
+    for _ in range(8):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        start.record()
+        values.sum()
+        end.record()
+        end.synchronize()
+        best = min(best, start.elapsed_time(end) / 1e3)
+    rate = values.numel() * 4 / best
+    del values
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats(device)
+    return rate

@@ -1,0 +1,99 @@
+"""Measures what `fiddler bench model` reports: bandwidths, prompts, single tokens, memory."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import asdict
+
+from engine.bench.driver import Driver, Work
+from engine.bench.model_rates import measure_rates
+from engine.bench.model_report import DecodeFigure, ModelReport, PromptFigure
+from engine.bench.model_request import ModelRequest
+from engine.bench.model_subject import LoadedSubject, load_subject
+from engine.bench.rates import Rates
+from engine.bench.roofline import decode_seconds, prefill_seconds
+from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
+
+_WARM_UP = (16, 4)  # tokens of a prompt, and single ones, whose times do not count
+
+
+class ModelRun:
+    """One run of a request; `report` holds what it has measured so far, None before the model is loaded."""
+
+    def __init__(
+        self,
+        request: ModelRequest,
+        *,
+        progress: ProgressCallback = ignore_progress,
+        cancel: CancelToken | None = None,
+    ) -> None:
+        self._request = request
+        self._progress = progress
+        self._cancel = cancel or CancelToken()
+        self.report: ModelReport | None = None
+
+    def measure(self) -> ModelReport:
+        """The whole report. Raises what loading raises, and Cancelled between two steps."""
+        with load_subject(self._request.subject, self._progress, self._cancel) as subject:
+            report = self.report = ModelReport(describe(subject), subject.machine(), notes=subject.plan.notes)
+            self._progress(Progress("Measuring bandwidths"))
+            report.rates = measure_rates(subject.parts, self._cancel, subject.gpu_rate)
+            self._measure(subject, report, report.rates)
+            report.memory = memory(subject)
+            report.complete = True
+        return report
+
+    def _measure(self, subject: LoadedSubject, report: ModelReport, rates: Rates) -> None:
+        request = self._request
+        driver = Driver(subject, self._cancel)
+        self._progress(Progress("Warming up"))
+        driver.read(_WARM_UP[0])
+        driver.decode(_WARM_UP[1])
+        for done, tokens in enumerate(request.prompts):
+            self._progress(Progress("Reading prompts", done, len(request.prompts), "prompts"))
+            works = [driver.read(tokens) for _ in range(request.repeats)]
+            report.prompts.append(prompt_figure(subject, rates, tokens, works))
+        self._progress(Progress("Decoding"))
+        report.decode = decode_figure(subject, rates, driver.decode(request.decode))
+
+
+def describe(subject: LoadedSubject) -> dict[str, object]:
+    """The model and how it is loaded, for reports."""
+    plan, info = subject.plan, subject.parts.info
+    return {
+        "name": info.name,
+        "layers": plan.layers,
+        "experts": plan.experts,
+        "expert_bytes": subject.parts.bank.shape.nbytes,
+        "precision": plan.precision,
+        "policy": plan.policy,
+        "resident": subject.placement.count,
+        "vram_budget": plan.vram_budget,
+        "context": plan.context_length,
+        "routing": subject.subject.routing_text(),
+    }
+
+
+def prompt_figure(subject: LoadedSubject, rates: Rates, tokens: int, works: list[Work]) -> PromptFigure:
+    """The figure of a prompt that was read once or several times."""
+    seconds = statistics.median(work.total for work in works)
+    missing = statistics.median(work.missing_experts for work in works) * subject.parts.bank.shape.nbytes
+    return PromptFigure(tokens, seconds, len(works), prefill_seconds(rates, missing))
+
+
+def decode_figure(subject: LoadedSubject, rates: Rates, work: Work) -> DecodeFigure:
+    """The figure of single tokens."""
+    count, nbytes = len(work.seconds), subject.parts.bank.shape.nbytes
+    floor = decode_seconds(
+        rates,
+        work.missing_executions * nbytes / count,
+        work.resident_executions * nbytes / count,
+        subject.dense_bytes,
+    )
+    return DecodeFigure(count, work.total / count, work.median, max(work.seconds), floor)
+
+
+def memory(subject: LoadedSubject) -> dict[str, object]:
+    """What the process took at most, against the budget."""
+    figures = subject.watch.figures(subject.parts.bank.arena.numel())
+    return asdict(figures) | {"gpu_peak": figures.gpu_peak, "within_budget": figures.within_budget}

@@ -1,0 +1,112 @@
+"""Loading what a benchmark measures: a real model, or one of random weights with set routing."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from engine.bench.memory_watch import MemoryWatch
+from engine.bench.model_rates import gpu_read_rate
+from engine.bench.model_request import Subject
+from engine.bench.synthetic import make_model
+from engine.gpu_format import gpu_value_bytes
+from engine.hardware import Hardware, detect
+from engine.models.loader import LoadedModel, compute_device, load_model
+from engine.models.routing_source import RoutingSource
+from engine.placement import Placement, place_uniform
+from engine.plan import Plan, make_plan
+from engine.progress import CancelToken, Progress, ProgressCallback
+
+# As the engine: NVML's order of GPUs is CUDA's, so that the plan is for the card that computes.
+os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+
+
+@dataclass
+class LoadedSubject:
+    """A model ready to be measured. Close it to free its threads."""
+
+    subject: Subject
+    hardware: Hardware
+    plan: Plan
+    parts: LoadedModel
+    placement: Placement
+    watch: MemoryWatch
+    gpu_rate: float | None  # bytes per second at which the GPU reads; None without one
+
+    def route(self, *, zipf: float, favourites: npt.NDArray[np.bool_] | None = None) -> None:
+        """Set the routing of a model of random weights; a real one keeps its routers."""
+        if self.subject.folder is None:
+            config = self.parts.info.config
+            self.parts.model.routing = RoutingSource(
+                config.num_layers,
+                config.num_experts,
+                config.top_k,
+                zipf=zipf,
+                reuse=self.subject.reuse,
+                seed=self.subject.seed,
+                favourites=favourites,
+            )
+
+    @property
+    def resident(self) -> npt.NDArray[np.bool_]:
+        """bool [layers, experts]: whose weights live on the GPU."""
+        return self.placement.resident
+
+    @property
+    def dense_bytes(self) -> int:
+        """Bytes that a token reads of the weights beside the experts: all but the table of embeddings."""
+        config, on_gpu = self.parts.info.config, self.plan.has_gpu
+        read = config.other_parameters
+        if not config.tie_word_embeddings:
+            read -= config.vocab_size * config.hidden_size
+        return read * (gpu_value_bytes(self.parts.info) if on_gpu else 2)
+
+    def machine(self) -> dict[str, object]:
+        """What the figures depend on, for reports."""
+        gpu = self.hardware.gpu if self.plan.has_gpu else None
+        return {
+            "cpu": self.hardware.cpu.name,
+            "threads": self.parts.pool.threads,
+            "isa": str(self.parts.pool.isa),
+            "gpu": None if gpu is None else gpu.name,
+        }
+
+    def __enter__(self) -> LoadedSubject:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.parts.close()
+
+
+def load_subject(subject: Subject, progress: ProgressCallback, cancel: CancelToken) -> LoadedSubject:
+    """Load or make the model as the planner says. `subject.options` names the context that is needed.
+
+    Raises what `load_model` raises, and ShortageError unless `options.force`.
+    """
+    progress(Progress("Checking the computer"))
+    info = subject.info()
+    options = subject.options
+    hardware = detect(subject.folder or Path.cwd())
+    if options.device == "cpu":
+        hardware = hardware.without_gpu()
+    plan = make_plan(hardware, info, options)
+    plan.requirements.check(force=options.force)
+    placement = place_uniform(plan.layers, plan.experts, plan.expert_slots)
+    device = torch.device("cpu") if not plan.has_gpu else compute_device(plan.device)
+    gpu_rate = gpu_read_rate(device) if device.type == "cuda" else None
+    chosen = replace(options, device=plan.device, threads=plan.threads)
+    placed = placement if plan.has_gpu else None
+    if subject.folder is None:
+        parts = make_model(info, chosen, placed, progress, cancel)
+    else:
+        parts = load_model(subject.folder, chosen, placed, progress, cancel)
+    gpu = hardware.gpu
+    watch = MemoryWatch(parts.model.device, 0 if gpu is None else gpu.vram_free, plan.vram_budget)
+    loaded = LoadedSubject(subject, hardware, plan, parts, placement, watch, gpu_rate)
+    loaded.route(zipf=subject.zipf)
+    return loaded

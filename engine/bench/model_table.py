@@ -1,0 +1,67 @@
+"""The report of a model as lines for people. Torch-free."""
+
+from __future__ import annotations
+
+from engine.bench.model_report import ModelReport
+from engine.units import format_bytes, format_seconds
+
+
+def table(report: ModelReport) -> tuple[str, ...]:
+    """Lines: the model, the machine, its bandwidths, a row for each prompt, decode, memory."""
+    lines = [*head(report), ""]
+    if report.prompts:
+        yardstick = "copying alone" if report.machine["gpu"] else "reading alone"
+        lines.append(f"prompt  first token  {yardstick}  ratio")
+    for each in report.prompts:
+        ratio = f"{each.ratio:5.2f}" if each.floor else "    -"
+        lines.append(
+            f"{each.tokens:6}  {format_seconds(each.seconds):>11}  {format_seconds(each.floor):>13}  {ratio}"
+        )
+    if report.decode is not None:
+        decode = report.decode
+        lines.append(
+            f"decode: {decode.tokens_per_second:.2f} tokens/s over {decode.tokens} tokens "
+            f"({format_seconds(decode.mean)}, median {format_seconds(decode.median)}); bandwidth allows "
+            f"{format_seconds(decode.floor)}: {decode.percent:.0f}% reached."
+        )
+    lines += _memory(report)
+    if not report.complete:
+        lines.append("Interrupted: the rest was not measured.")
+    return tuple(lines)
+
+
+def head(report: ModelReport) -> list[str]:
+    """What was measured where, and how fast the machine moves bytes."""
+    model, machine = report.model, report.machine
+    total = model["layers"] * model["experts"]
+    lines = [
+        f"{model['name']}: {model['layers']} layers, experts in {model['precision']} of "
+        f"{format_bytes(model['expert_bytes'])}, policy “{model['policy']}”, routing: {model['routing']}.",
+        f"{machine['cpu']}, {machine['threads']} threads ({machine['isa']}).",
+    ]
+    if machine["gpu"]:
+        lines.append(
+            f"{machine['gpu']}, budget {format_bytes(model['vram_budget'])}: {model['resident']} of {total} "
+            "experts live there."
+        )
+    else:
+        lines.append("No graphics card: every policy means the same, all experts run on the CPU.")
+    if report.rates is not None:
+        lines.append(f"Measured: {report.rates.text()}")
+    return lines
+
+
+def _memory(report: ModelReport) -> list[str]:
+    memory = report.memory
+    if not memory:
+        return []
+    beyond = max(0, memory["ram_peak"] - memory["arena"])
+    text = f"RAM: {format_bytes(memory['ram_peak'])} at most, the experts and {format_bytes(beyond)}"
+    lines = [f"{text}; now {format_bytes(memory['ram_now'])}."]
+    if report.machine["gpu"]:
+        verdict = "within the budget" if memory["within_budget"] else "MORE than the budget"
+        lines.append(
+            f"GPU: {format_bytes(memory['gpu_peak'])} at most (CUDA itself "
+            f"{format_bytes(memory['gpu_context'])}), {verdict} of {format_bytes(memory['gpu_budget'])}."
+        )
+    return lines
