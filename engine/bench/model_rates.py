@@ -10,11 +10,13 @@ import torch
 
 from engine.bench.rates import Rates
 from engine.bench.reading import read_gbs
+from engine.experts.bank import all_experts
 from engine.models.loader import LoadedModel
 from engine.progress import CancelToken
 from kernels.cpu import ExpertJob
 
 _SECONDS = 1.0  # of each measurement
+_AT_ONCE = 2  # experts in one call, as a token of Mixtral has them in a layer
 _PIECE = 32 << 20  # bytes of one copy: enough for full speed on PCIe 5
 _AHEAD = 24  # copies on their way: they last longer (14 ms) than a call of the kernels beside them (7 ms)
 _GPU_READ = 2 << 30  # bytes read at once on the GPU: many times its cache
@@ -49,19 +51,17 @@ class _CpuReader:
     def __init__(self, parts: LoadedModel) -> None:
         config, self._pool, self._shape = parts.info.config, parts.pool, parts.bank.shape
         rows, weight = torch.zeros(1, dtype=torch.int32), torch.full((1,), 1e-3)
-        calls = []
-        for layer in range(config.num_layers):
-            for first in range(0, config.num_experts - config.top_k + 1, config.top_k):
-                blocks = [parts.bank.block(layer, first + place) for place in range(config.top_k)]
-                calls.append([ExpertJob(block, rows, weight) for block in blocks])
-        self._calls: Iterator[list[ExpertJob]] = itertools.cycle(calls)
-        self._nbytes = config.top_k * self._shape.nbytes
+        held = [item for item in all_experts(config) if parts.bank.held[item]]  # others have no memory
+        jobs = [ExpertJob(parts.bank.block(*item), rows, weight) for item in held]
+        pairs = [jobs[first : first + _AT_ONCE] for first in range(0, len(jobs), _AT_ONCE)]
+        self._calls: Iterator[list[ExpertJob]] = itertools.cycle(pairs)
         self._x, self._out = torch.randn(1, config.hidden_size), torch.zeros(1, config.hidden_size)
 
     def one(self) -> int:
         """Run the next call; its bytes."""
-        self._pool.run_experts(self._x, next(self._calls), self._shape, self._out)
-        return self._nbytes
+        jobs = next(self._calls)
+        self._pool.run_experts(self._x, jobs, self._shape, self._out)
+        return len(jobs) * self._shape.nbytes
 
     def run(self, seconds: float) -> float:
         """Bytes per second over about `seconds`."""
@@ -75,12 +75,17 @@ class _Copier:
     """Copies pieces of the arena to the GPU; from a pinned buffer where the arena is not pinned."""
 
     def __init__(self, parts: LoadedModel, device: torch.device) -> None:
-        pieces = _pieces(parts.bank.arena)
-        if not pieces[-1].is_pinned() or not pieces[0].is_pinned():
-            buffer = torch.empty(4 * _PIECE, dtype=torch.uint8, pin_memory=True)
-            pieces = _pieces(buffer)
-        self._pieces = itertools.cycle([piece for piece in pieces if len(piece) == len(pieces[0])])
-        self._target = torch.empty(len(pieces[0]), dtype=torch.uint8, device=device)
+        bank = parts.bank
+        pieces = [
+            piece
+            for item in all_experts(bank.config)
+            if bank.held[item] and bank.pinned(*item)
+            for piece in _pieces(bank.block(*item))
+        ]
+        if not pieces:
+            pieces = _pieces(torch.empty(4 * _PIECE, dtype=torch.uint8, pin_memory=True))
+        self._pieces = itertools.cycle(pieces)
+        self._target = torch.empty(_PIECE, dtype=torch.uint8, device=device)
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
     def run(self, seconds: float, reader: _CpuReader | None) -> tuple[float, float]:
@@ -92,8 +97,9 @@ class _Copier:
         while time.perf_counter() - begin < seconds:
             events = [event for event in events if not event.query()]  # type: ignore[no-untyped-call]
             while len(events) < _AHEAD:
-                events.append(self._enqueue())
-                copied += len(self._target)
+                piece = next(self._pieces)
+                events.append(self._enqueue(piece))
+                copied += len(piece)
             if reader is None:
                 events[0].synchronize()
             else:
@@ -102,9 +108,9 @@ class _Copier:
         self._stream.synchronize()
         return copied / (time.perf_counter() - begin), read / read_until
 
-    def _enqueue(self) -> torch.cuda.Event:
+    def _enqueue(self, piece: torch.Tensor) -> torch.cuda.Event:
         with torch.cuda.stream(self._stream):
-            self._target.copy_(next(self._pieces), non_blocking=True)
+            self._target[: len(piece)].copy_(piece, non_blocking=True)
             event: torch.cuda.Event = self._stream.record_event()
             return event
 

@@ -11,6 +11,7 @@ from engine.kvbatch import SequenceBatch
 from engine.models.config import MixtralConfig
 from engine.models.rope import RotaryTable
 from engine.models.router import route
+from engine.models.routing_source import RoutingSource
 from engine.models.weights import DenseWeights
 
 
@@ -31,23 +32,26 @@ class BatchPass:
         self._rope = rope
         self._rotated = config.num_heads + config.num_kv_heads
 
-    def __call__(self, x: torch.Tensor, batch: SequenceBatch) -> None:
+    def __call__(self, x: torch.Tensor, batch: SequenceBatch, routing: RoutingSource | None = None) -> None:
         """All layers: x, float32 [sequences, hidden], becomes the last layer's output.
 
-        The batch's step has begun; the new keys and values are written into its rows.
+        The batch's step has begun; the new keys and values are written into its rows. `routing` chooses the
+        experts in the routers' place.
         """
         config, count = self._config, len(x)
         positions = batch.positions[:count].long()
         new_rows = batch.rows[:count].gather(1, positions[:, None])[:, 0].long()
         mask = self._mask(batch, positions)
         cos, sin = self._rope.at(positions, int(batch.lengths.max()))
+        forced = None if routing is None else routing.next_step(count).to(x.device, torch.int64)
         for index, layer in enumerate(self._weights.layers):
             qkv = layer.qkv(self._normalise(x, layer.input_norm)).float()
             qkv = qkv.view(count, -1, config.head_dim)
             self._rope.rotate_(qkv[:, : self._rotated], cos, sin)
             x += layer.attention_out(self._attend(qkv, batch.pool.layer(index), new_rows, mask))
             normed = self._normalise(x, layer.post_norm)
-            ids, weights = route(normed, layer.router, config.top_k)
+            chosen = None if forced is None else forced[index]
+            ids, weights = route(normed, layer.router, config.top_k, chosen)
             self._executor.run(index, normed, ids, weights, Phase.DECODE, out=x)
 
     def _attend(

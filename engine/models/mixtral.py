@@ -117,7 +117,7 @@ class MixtralModel:
         if self.device.type == "cpu":
             torch.set_num_threads(self._torch_threads(batch.used_rows, len(token_ids)))
         x = self.weights.embedding(token_ids.to(self.device))  # [sequences, hidden]
-        self._batch(x, batch)
+        self._batch(x, batch, self.routing)
         batch.end_step()
         return self.weights.output(self._normalise(x, self.weights.final_norm)).float().cpu()
 
