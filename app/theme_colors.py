@@ -36,6 +36,7 @@ class Colors:
     track: QColor
     gpu: QColor
     streamed: QColor
+    split: QColor
     cpu: QColor
 
 

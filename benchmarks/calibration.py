@@ -91,7 +91,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--model", default="starter", help="“starter”, or the folder of a Mixtral model")
     parser.add_argument("--threads", type=int, help="default: the usable cores")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--policy", default="paper")
+    parser.add_argument("--policy", default="makespan")
     parser.add_argument("--precision", choices=PRECISIONS, default="bf16")
     parser.add_argument("--exact-activations", action="store_true")
     parser.add_argument("--repeat", type=int, default=1)

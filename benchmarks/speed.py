@@ -144,7 +144,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--model", default="starter", help="“starter”, or the folder of a Mixtral model")
     parser.add_argument("--threads", type=int, help="default: the usable cores")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--policy", default="paper")
+    parser.add_argument("--policy", default="makespan")
     parser.add_argument("--tokens", type=int, default=128, help="length of the answer whose decode is timed")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--loads", type=int, default=2, help="the first one may read from the disk")

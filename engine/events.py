@@ -17,11 +17,15 @@ class Phase(IntEnum):
 
 
 class Place(IntEnum):
-    """Where an expert ran for a step: weights resident on the GPU, copied to it, or on the CPU."""
+    """Where an expert ran for a step: weights resident on the GPU, copied to it, on the CPU, or shared.
+
+    SPLIT: the CPU ran one part of the expert while the other was copied to the GPU and run there.
+    """
 
     GPU = 0
     STREAMED = 1
     CPU = 2
+    SPLIT = 3
 
 
 class FinishReason(StrEnum):
@@ -39,7 +43,7 @@ class FinishReason(StrEnum):
 class ExpertHits:
     """How many (layer, expert) executions ran where.
 
-    `counts` has shape [2 phases, layers, experts, 3 places], int64; one execution is one expert with at least
+    `counts` has shape [2 phases, layers, experts, 4 places], int64; one execution is one expert with at least
     one token in one forward step, whatever its number of tokens.
     """
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from engine.costs import ExpertCosts
 from engine.events import Phase, Place
 from engine.experts.bank import ExpertBank
 from engine.experts.link import CudaLink, DirectLink, Groups, HostLink
 from engine.experts.slots import GpuExperts
 from engine.experts.stream import CudaStream, DirectStream, ExpertStream
-from engine.policy import IDLE, ExpertCosts, decide
+from engine.policy import IDLE, LayerPlan, decide
 from engine.stats import HitCounters
 from kernels.cpu import CpuPool, ExpertJob
 from kernels.token_pass import run_chosen
@@ -30,7 +33,7 @@ class ExpertExecutor:
         counters: HitCounters,
         *,
         gpu: GpuExperts | None = None,
-        policy: str = "paper",
+        policy: str = "makespan",
         costs: ExpertCosts | None = None,
     ) -> None:
         self.bank = bank
@@ -74,22 +77,24 @@ class ExpertExecutor:
             return
         if self.gpu is None:
             groups = Groups.of(ids.numpy(), self._experts)
-            plan = np.where(groups.counts > 0, self._cpu_plan, np.int8(IDLE))
-            self.counters.add(phase, layer, plan)
-            self.pool.run_experts(x, self._jobs(layer, groups, plan, weights), self.bank.shape, out)
+            active = groups.counts > 0
+            self.counters.add(phase, layer, np.where(active, self._cpu_plan, np.int8(IDLE)))
+            panels = active * self.bank.shape.panels
+            self.pool.run_experts(x, self._jobs(layer, groups, panels, weights), self.bank.shape, out)
             return
         link = self._link
         link.send_activations(x)
         host_ids, host_weights = link.routing(ids, weights)
         groups = Groups.of(host_ids.numpy(), self._experts)
-        plan = decide(self.policy, self.gpu.present[layer], groups.counts, self.costs)
-        self.counters.add(phase, layer, plan)
-        jobs = self._jobs(layer, groups, plan, host_weights)
+        present = self.gpu.present[layer]
+        plan = decide(self.policy, present, groups.counts, self.costs, self.bank.shape.panels)
+        self.counters.add(phase, layer, plan.places)
+        jobs = self._jobs(layer, groups, plan.cpu_panels, host_weights)
         ticket = None
         if jobs:  # the CPU starts first: submitting takes microseconds, enqueuing the GPU's work longer
             host_x, host_out = link.activations(len(x))
             ticket = self.pool.submit_experts(host_x, jobs, self.bank.shape, host_out)
-        if len(jobs) < np.count_nonzero(plan != IDLE):
+        if plan.copies or (plan.places == Place.GPU).any():
             self._run_on_gpu(layer, groups, plan, x, weights, out)
         if ticket is not None:
             ticket.wait()
@@ -112,10 +117,10 @@ class ExpertExecutor:
         self,
         layer: int,
         groups: Groups,
-        plan: npt.NDArray[np.int8],
+        panels: npt.NDArray[np.signedinteger[Any]],
         weights: torch.Tensor,
     ) -> list[ExpertJob]:
-        """The CPU's share of a plan. `weights` are on the host."""
+        """The CPU's share: of each expert that many first panels. `weights` are on the host."""
         tokens = torch.from_numpy(groups.tokens)
         flat = weights.reshape(-1)[torch.from_numpy(groups.pairs)]
         bounds = groups.bounds
@@ -124,15 +129,16 @@ class ExpertExecutor:
                 self.bank.block(layer, expert),
                 tokens[bounds[expert] : bounds[expert + 1]],
                 flat[bounds[expert] : bounds[expert + 1]],
+                (0, int(panels[expert])),
             )
-            for expert in np.flatnonzero(plan == Place.CPU).tolist()
+            for expert in np.flatnonzero(panels).tolist()
         ]
 
     def _run_on_gpu(
         self,
         layer: int,
         groups: Groups,
-        plan: npt.NDArray[np.int8],
+        plan: LayerPlan,
         x: torch.Tensor,
         weights: torch.Tensor,
         out: torch.Tensor,
@@ -146,19 +152,20 @@ class ExpertExecutor:
         flat = weights.reshape(-1)
         top_k = weights.shape[1]
 
-        def add(expert: int, place: int) -> None:
+        def add(expert: int, place: int, panels: tuple[int, int] | None = None) -> None:
             mine = pairs[groups.bounds[expert] : groups.bounds[expert + 1]]
             tokens = mine // top_k
             stream.wait(place)
-            result = gpu.run(place, rows[tokens]) * flat[mine][:, None]
+            result = gpu.run(place, rows[tokens], panels) * flat[mine][:, None]
             stream.release(place)
             out.index_add_(0, tokens, result.to(out.dtype))
 
         # All of it is enqueued, not waited for. What is on the GPU comes first, so that it computes during
         # the first copy, and so that no copy takes a slot that this step still needs.
-        for expert in np.flatnonzero(plan == Place.GPU).tolist():
+        for expert in np.flatnonzero(plan.places == Place.GPU).tolist():
             place = gpu.place(layer, expert)
             assert place is not None
             add(expert, place)
-        for expert in np.flatnonzero(plan == Place.STREAMED).tolist():
-            add(expert, stream.fetch(layer, expert))
+        for expert in plan.copies:
+            on_cpu = int(plan.cpu_panels[expert])
+            add(expert, stream.fetch(layer, expert), (on_cpu, self.bank.shape.panels) if on_cpu else None)

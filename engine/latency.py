@@ -10,12 +10,12 @@ the measured points is kept and shown. All times in seconds. Needs numpy alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from engine.costs import AtOnce
 from engine.errors import CalibrationError
 
 
@@ -85,14 +85,36 @@ def fit_line(tokens: Sequence[int], seconds: Sequence[float]) -> Line:
 
 
 @dataclass(frozen=True)
+class Together:
+    """The CPU and the copies measured at the same time, at rising token counts of the CPU's experts.
+
+    `slowdowns`: how many times as long the CPU takes as alone. `copies`: seconds to copy an expert meanwhile.
+    Between the counts interpolated, outside of them constant. Many tokens per expert ask less of the memory
+    than one: then neither side disturbs the other much.
+    """
+
+    tokens: tuple[int, ...]
+    slowdowns: tuple[float, ...]
+    copies: tuple[float, ...]
+
+    def __call__(self, tokens: float) -> AtOnce:
+        """The rates with experts of `tokens` tokens on the CPU."""
+        return AtOnce(
+            float(np.interp(tokens, self.tokens, self.slowdowns)),
+            float(np.interp(tokens, self.tokens, self.copies)),
+        )
+
+
+@dataclass(frozen=True)
 class LatencyModel:
     """Measured costs of one expert on this machine, and of what surrounds the experts in a decode step.
 
     The CPU's times were taken inside decode steps, the preparation of an expert's job included.
     `cpu`, `gpu`, `activation` are curves over the tokens that one expert is given; `gpu`, `activation` and
-    `transfer` (copying one expert's weights to the GPU) are None without a GPU. `other_decode` is a decode
-    step without its experts: attention, routers, norms, logits, and with a GPU each layer's way of the
-    routing and the activations to the host and back.
+    `transfer` (copying one expert's weights to the GPU) are None without a GPU, and so is `together`.
+    `cpu_start` and `copy_start` are the parts of an expert's time and of its copy that do not depend on how
+    many of its panels are meant. `other_decode` is a decode step without its experts: attention, routers,
+    norms, logits, and with a GPU each layer's way of the routing and the activations to the host and back.
     """
 
     cpu: Curve
@@ -100,6 +122,10 @@ class LatencyModel:
     gpu: Curve | None = None
     transfer: float | None = None
     activation: Curve | None = None
+    together: Together | None = None
+    cpu_start: float = 0.0
+    copy_start: float = 0.0
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def has_gpu(self) -> bool:
@@ -118,9 +144,17 @@ class LatencyModel:
         """Seconds to copy one expert's weights to the GPU; infinite without a GPU."""
         return float("inf") if self.transfer is None else self.transfer
 
-    def streams(self, tokens: float) -> bool:
-        """Algorithm 1's choice for an expert that is not on the GPU: copy its weights there?"""
-        return self.cpu_lat(tokens) > self.gpu_lat(tokens) + self.transfer_lat()
+    def start_cpu(self) -> float:
+        """The part of an expert's time on the CPU that is not per panel."""
+        return self.cpu_start
+
+    def start_copy(self) -> float:
+        """The part of a copy that is not per panel."""
+        return self.copy_start
+
+    def at_once(self, tokens: float) -> AtOnce:
+        """The rates while the CPU computes experts of `tokens` tokens and others are copied."""
+        return AtOnce(1.0, self.transfer_lat()) if self.together is None else self.together(tokens)
 
     @property
     def fit_error(self) -> float:
@@ -129,7 +163,9 @@ class LatencyModel:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        return asdict(self)
+        data = asdict(replace(self))  # a copy without plans
+        del data["memo"]
+        return data
 
     @staticmethod
     def from_dict(data: dict[str, Any]) -> LatencyModel:
@@ -140,26 +176,10 @@ class LatencyModel:
             gpu=None if data["gpu"] is None else _curve(data["gpu"]),
             transfer=None if data["transfer"] is None else _positive(data["transfer"]),
             activation=None if data["activation"] is None else _curve(data["activation"]),
+            together=None if data["together"] is None else _together(data["together"]),
+            cpu_start=_start(data["cpu_start"]),
+            copy_start=_start(data["copy_start"]),
         )
-
-
-def decode_step_seconds(
-    latency: LatencyModel,
-    resident: npt.NDArray[np.bool_],
-    popularity: npt.NDArray[np.float64],
-    policy: str = "paper",
-) -> float:
-    """Expected time of a decode step: each expert's chance of being chosen times what it costs at its place.
-
-    `resident` is bool [layers, experts]; `popularity` [layers, experts] is the chance that a token chooses
-    the expert (rows sum to top-k). Experts run one after the other, as in the paper.
-    """
-    streamed = latency.has_gpu and (policy == "stream" or (policy == "paper" and latency.streams(1)))
-    missing = latency.transfer_lat() + latency.gpu_lat(1) if streamed else latency.cpu_lat(1)
-    at_gpu = float(popularity[resident].sum())
-    elsewhere = float(popularity[~resident].sum())
-    seconds = latency.other_decode + elsewhere * missing
-    return seconds + at_gpu * latency.gpu_lat(1) if at_gpu else seconds
 
 
 def _curve(data: dict[str, Any]) -> Curve:
@@ -171,3 +191,18 @@ def _positive(value: Any) -> float:
     if not (np.isfinite(number) and number > 0):
         raise ValueError(f"not a positive time: {value!r}")
     return number
+
+
+def _start(value: Any) -> float:
+    number = float(value)
+    if not 0 <= number < float("inf"):
+        raise ValueError(f"not a time: {value!r}")
+    return number
+
+
+def _together(data: dict[str, Any]) -> Together:
+    tokens = tuple(int(count) for count in data["tokens"])
+    slowdowns, copies = (tuple(_positive(each) for each in data[key]) for key in ("slowdowns", "copies"))
+    if not tokens or sorted(set(tokens)) != list(tokens) or {len(slowdowns), len(copies)} != {len(tokens)}:
+        raise ValueError("the rates measured together are not a table")
+    return Together(tokens, slowdowns, copies)

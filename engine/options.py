@@ -9,7 +9,7 @@ from engine.errors import EngineError
 from engine.precision import PRECISIONS
 from kernels.formats import WeightFormat
 
-PolicyName = Literal["paper", "cpu", "stream"]
+PolicyName = Literal["makespan", "paper", "cpu", "stream"]
 DeviceName = Literal["auto", "cpu", "cuda"]
 
 POLICIES: tuple[str, ...] = get_args(PolicyName)
@@ -25,9 +25,10 @@ class OptionError(EngineError):
 class LoadOptions:
     """How to load a model. Checked on creation; `None` leaves a choice to the program.
 
-    `policy` decides where an expert without a place on the GPU runs: "paper" (Algorithm 1 of Fiddler, by the
-    latency model), "cpu" (never copied), "stream" (always copied). `vram_budget` in bytes (None: from what
-    is free now), `ram_reserve` in bytes is left to other programs (None: the planner's default).
+    `policy` decides where an expert without a place on the GPU runs: "makespan" (on the CPU and the GPU at
+    the same time, so that each layer is finished first), "paper" (Algorithm 1 of Fiddler), both by the
+    latency model, "cpu" (never copied), "stream" (always copied). `vram_budget` in bytes (None: from what is
+    free now), `ram_reserve` in bytes is left to other programs (None: the planner's default).
     `context_length` in tokens (None: the model's, at most 4096). `threads` is the size of the CPU pool (None:
     the physical cores this process may use, on larger machines all but one). `device` "auto" takes a GPU when
     there is one. `force` loads although RAM or VRAM looks short. `precision` is what the experts are held in:
@@ -35,7 +36,7 @@ class LoadOptions:
     calibration may choose where it is faster: rounding activations to 8 bits for experts in 8 or 4 bits.
     """
 
-    policy: str = "paper"
+    policy: str = "makespan"
     vram_budget: int | None = None
     context_length: int | None = None
     threads: int | None = None

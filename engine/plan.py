@@ -10,12 +10,12 @@ from engine.checkpoint.inspect import ModelInfo
 from engine.errors import HardwareError
 from engine.estimate import estimate_decode
 from engine.hardware.facts import Hardware
-from engine.latency import decode_step_seconds
 from engine.options import LoadOptions
 from engine.placement import place_popular
 from engine.precision import precision_text
 from engine.profile import Profile
 from engine.requirements import Requirements
+from engine.step_time import decode_step_seconds
 from engine.units import format_bytes
 from kernels.formats import WeightFormat
 

@@ -21,7 +21,7 @@ class HitCounters:
         self._lock = threading.Lock()
 
     def add(self, phase: Phase, layer: int, plan: npt.NDArray[np.int8]) -> None:
-        """Count one step of a layer: `plan` is the place of each expert as `policy.decide` returns it."""
+        """Count one step of a layer: `plan` is the place of each expert, as in `policy.LayerPlan.places`."""
         active = np.flatnonzero(plan != IDLE)
         with self._lock:
             self._counts[phase, layer, active, plan[active]] += 1

@@ -101,18 +101,20 @@ def _figures(message: MessageRow) -> str:
 
 def _shares(stats: GenerationStats) -> list[str]:
     """Where the experts ran, in whole percent."""
-    counts = [stats.hits.total(place) for place in (Place.GPU, Place.STREAMED, Place.CPU)]
-    if not sum(counts):
+    counts = {place: stats.hits.total(place) for place in Place}
+    whole = sum(counts.values())
+    if not whole:
         return []
-    gpu, streamed, cpu = (f"{count / sum(counts):.0%}" for count in counts)
-    return [
-        tr(
-            "experts: {gpu} on the GPU, {streamed} streamed, {cpu} on the CPU",
-            gpu=gpu,
-            streamed=streamed,
-            cpu=cpu,
-        )
-    ]
+    gpu, streamed, cpu, split = (f"{counts[place] / whole:.0%}" for place in Place)
+    text = tr(
+        "experts: {gpu} on the GPU, {streamed} streamed, {cpu} on the CPU",
+        gpu=gpu,
+        streamed=streamed,
+        cpu=cpu,
+    )
+    if counts[Place.SPLIT]:
+        text += tr(", {split} shared by both", split=split)
+    return [text]
 
 
 def _parameters(message: MessageRow) -> str:

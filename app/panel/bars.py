@@ -15,6 +15,7 @@ from app.theme import mark, theme
 _PATTERNS = {
     "gpu": Qt.BrushStyle.SolidPattern,
     "streamed": Qt.BrushStyle.BDiagPattern,
+    "split": Qt.BrushStyle.VerPattern,
     "cpu": Qt.BrushStyle.Dense4Pattern,
 }
 

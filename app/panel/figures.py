@@ -66,21 +66,25 @@ def speed(stats: GenerationStats | None) -> SpeedFigures:
     )
 
 
-def shares(hits: ExpertHits) -> tuple[Share, Share, Share]:
-    """How often experts ran on the GPU, were copied to it, and ran on the CPU."""
-    counts = [hits.total(place) for place in (Place.GPU, Place.STREAMED, Place.CPU)]
-    whole = max(1, sum(counts))
-    labels = (tr("In GPU memory"), tr("Copied to the GPU"), tr("On the CPU"))
-    gpu, streamed, cpu = (
-        Share(label, count, count / whole, color)
-        for label, count, color in zip(labels, counts, ("gpu", "streamed", "cpu"), strict=True)
+def shares(hits: ExpertHits) -> tuple[Share, ...]:
+    """How often experts ran on the GPU, were copied to it, were divided, and ran on the CPU."""
+    parts = (
+        (Place.GPU, tr("In GPU memory"), "gpu"),
+        (Place.STREAMED, tr("Copied to the GPU"), "streamed"),
+        (Place.SPLIT, tr("Shared by CPU and GPU"), "split"),
+        (Place.CPU, tr("On the CPU"), "cpu"),
     )
-    return gpu, streamed, cpu
+    whole = max(1, sum(hits.total(place) for place, _, _ in parts))
+    return tuple(
+        Share(label, count, count / whole, color)
+        for place, label, color in parts
+        for count in (hits.total(place),)
+    )
 
 
 @dataclass(frozen=True)
 class ExpertGrid:
-    """The expert map: uses [layers, experts], by place [layers, experts, 3], and residency [layers, experts].
+    """The expert map: uses [layers, experts], by place [layers, experts, 4], and residency [layers, experts].
 
     `heat` is a use's place between none (0) and the layer's busiest expert (1): layers differ in how many
     experts they use, so a scale over all of them would hide the popular ones.
@@ -126,7 +130,7 @@ class ExpertGrid:
         where = tr("in GPU memory") if self.residency[layer, expert] else tr("in main memory")
         if uses == 0:
             return tr("{name}: {where}, not used in this answer", name=name, where=where)
-        gpu, copied, cpu = (int(count) for count in self.places[layer, expert])
+        gpu, copied, cpu, split = (int(count) for count in self.places[layer, expert])
         text = tr_count(
             "{name}: {where}, used {count} time ({percent}% of its layer)",
             "{name}: {where}, used {count} times ({percent}% of its layer)",
@@ -135,7 +139,8 @@ class ExpertGrid:
             where=where,
             percent=round(100 * uses / of_layer),
         )
-        return text + tr(" – GPU {gpu}, copied {copied}, CPU {cpu}", gpu=gpu, copied=copied, cpu=cpu)
+        text += tr(" – GPU {gpu}, copied {copied}, CPU {cpu}", gpu=gpu, copied=copied, cpu=cpu)
+        return text + tr(", shared by both {split}", split=split) if split else text
 
     def describe(self) -> str:
         """The whole map in sentences."""

@@ -190,7 +190,11 @@ class ModelPage(SettingsPage):
 def _consequence(policy: str, status: EngineStatus | None) -> str:
     """One sentence on what a policy means for the user, and whether it matters on this computer."""
     texts = {
-        "paper": tr("Good for long prompts and for answers: the best choice for most computers."),
+        "makespan": tr(
+            "Both work on a layer at the same time, each as much as lets it be finished first; one expert "
+            "may be shared between them. As calibrated, and corrected while you chat: the fastest."
+        ),
+        "paper": tr("The method of Fiddler's paper: each expert as a whole where it is finished sooner."),
         "cpu": tr("Keeps the connection to the graphics card free; long prompts are read slowly."),
         "stream": tr("Reads long prompts fast, but answers slowly: every expert is copied for every word."),
     }

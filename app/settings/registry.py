@@ -110,11 +110,12 @@ MAX_TOKENS = Option(
 
 POLICY = Option(
     "engine.policy",
-    "paper",
+    "makespan",
     tr_noop("Where experts run"),
     tr_noop("Decides for each expert that is not on the graphics card. Without a card all run on the CPU."),
     choices=(
-        Choice("paper", tr_noop("Whichever is faster, as measured (Fiddler)")),
+        Choice("makespan", tr_noop("CPU and graphics card at the same time")),
+        Choice("paper", tr_noop("One or the other, whichever is faster (Fiddler's paper)")),
         Choice("cpu", tr_noop("Always on the CPU")),
         Choice("stream", tr_noop("Always copied to the graphics card")),
     ),

@@ -14,7 +14,7 @@ import numpy as np
 
 from app.storage.rows import JsonObject
 from engine.errors import GenerationError
-from engine.events import ExpertHits, GenerationStats
+from engine.events import ExpertHits, GenerationStats, Place
 from engine.params import GenerationParams, SamplingParams
 
 
@@ -34,7 +34,7 @@ def params_from_json(value: JsonObject) -> GenerationParams | None:
 
 
 def stats_to_json(stats: GenerationStats) -> JsonObject:
-    """The figures by name; `hits` are the counts [2 phases][layers][experts][3 places] as nested lists."""
+    """The figures by name; `hits` are the counts [2 phases][layers][experts][4 places] as nested lists."""
     figures: dict[str, Any] = {}
     for field in dataclasses.fields(stats):
         value = getattr(stats, field.name)
@@ -47,11 +47,12 @@ def stats_to_json(stats: GenerationStats) -> JsonObject:
 
 
 def stats_from_json(value: JsonObject) -> GenerationStats:
-    """The figures of a saved answer; what it lacks is at its default, 0."""
+    """The figures of a saved answer; what it lacks is at its default, 0: also a place that came later."""
     figures = {name: figure for name, figure in _known(GenerationStats, value).items() if figure is not None}
     counts = np.asarray(figures.pop("hits", []), dtype=np.int64)
     if counts.ndim == 4:
-        figures["hits"] = ExpertHits(counts)
+        later = len(Place) - counts.shape[-1]
+        figures["hits"] = ExpertHits(np.pad(counts, ((0, 0),) * 3 + ((0, max(0, later)),)))
     return GenerationStats(**figures)
 
 

@@ -24,13 +24,14 @@ from engine.errors import CalibrationError
 from engine.generation.tokenizer import Tokenizer
 from engine.hardware.facts import Hardware
 from engine.kernel_choice import KernelChoice, apply_kernels
-from engine.latency import Curve, LatencyModel, decode_step_seconds
+from engine.latency import Curve, LatencyModel
 from engine.models.loader import LoadedModel
 from engine.options import LoadOptions
 from engine.paths import asset, profiles_dir
 from engine.profile import Probe, ProbeKind, Profile
 from engine.profile_store import file_name, model_parts, save_profile
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
+from engine.step_time import decode_step_seconds
 
 ProbeCallback = Callable[[Probe], None]
 

@@ -10,6 +10,7 @@ import torch
 from engine.budget import LOADING_THREADS
 from engine.checkpoint.inspect import ModelInfo, inspect_model
 from engine.checkpoint.reader import Checkpoint
+from engine.costs import ExpertCosts
 from engine.errors import HardwareError
 from engine.executor import ExpertExecutor
 from engine.experts.bank import ExpertBank, all_experts
@@ -20,7 +21,6 @@ from engine.models.mixtral import MixtralModel
 from engine.models.weights import load_dense
 from engine.options import LoadOptions
 from engine.placement import Placement, place_nothing
-from engine.policy import ExpertCosts
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from engine.stats import HitCounters
 from kernels.cpu import CpuPool, Isa
@@ -70,7 +70,7 @@ def load_model(
         placement: which experts live on the GPU; None for none of them.
         progress: told about layers and experts loaded.
         cancel: heard between layers and between parts of experts.
-        costs: the calibrated latency model, for the policy "paper".
+        costs: the calibrated latency model, for the policies "makespan" and "paper".
         kernels: what a calibration chose for the experts; None for the defaults.
         isa: the kernels' instruction set; None for the best one.
         expert_device: where placed experts go if not on the compute device: the CPU as a second "device"

@@ -141,7 +141,7 @@ def make_status(**changes: Any) -> EngineStatus:
         "vram_budget": 0,
         "threads": 2,
         "isa": "avx2",
-        "policy": "paper",
+        "policy": "makespan",
         "device": "CPU",
         "has_gpu": False,
         "context_length": 512,

@@ -47,7 +47,7 @@ def test_text_is_readable_on_every_ground_it_is_shown_on(name: str) -> None:
 @pytest.mark.parametrize("name", ["light", "dark"])
 def test_bars_and_focus_stand_out_from_their_ground(name: str) -> None:
     colors = load_colors(name)
-    for part in (colors.accent, colors.gpu, colors.cpu):
+    for part in (colors.accent, colors.gpu, colors.split, colors.cpu):
         assert contrast(part, colors.surface) >= 3
 
 

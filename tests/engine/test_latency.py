@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import CalibrationError
-from engine.latency import Curve, LatencyModel, decode_step_seconds, fit_line
+from engine.latency import Curve, LatencyModel, fit_line
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
 TIMES = st.floats(1e-6, 10)
@@ -88,13 +88,6 @@ def model(gpu: bool = True, transfer: float = 6.4e-3) -> LatencyModel:
     )
 
 
-def test_algorithm_1_streams_where_the_cpu_is_slower() -> None:
-    latency = model()
-    assert not latency.streams(1)
-    assert latency.streams(256)
-    assert not model(gpu=False).streams(10_000)
-
-
 @given(st.booleans())
 def test_plain_data_and_back(gpu: bool) -> None:
     latency = model(gpu)
@@ -107,42 +100,3 @@ def test_damaged_data_is_refused(value: Any) -> None:
     data["other_decode"] = value
     with pytest.raises((ValueError, TypeError)):
         LatencyModel.from_dict(data)
-
-
-def test_a_decode_step_adds_up() -> None:
-    popularity = np.full((32, 8), 0.25)
-    nothing = np.zeros((32, 8), dtype=np.bool_)
-    assert decode_step_seconds(model(gpu=False), nothing, popularity) == pytest.approx(4e-3 + 64 * 3.3e-3)
-    everything = ~nothing
-    assert decode_step_seconds(model(), everything, popularity) == pytest.approx(4e-3 + 64 * 0.12e-3)
-    streamed = decode_step_seconds(model(), nothing, popularity, "stream")
-    assert streamed == pytest.approx(4e-3 + 64 * 6.52e-3)
-
-
-@given(
-    resident=st.lists(st.booleans(), min_size=16, max_size=16),
-    extra=st.integers(0, 15),
-    policy=st.sampled_from(["paper", "cpu", "stream"]),
-    transfer=st.floats(1e-4, 1e-1),
-)
-def test_another_resident_expert_never_slows_decode(
-    resident: list[bool], extra: int, policy: str, transfer: float
-) -> None:
-    latency, popularity = model(transfer=transfer), np.full((2, 8), 0.25)
-    before = np.asarray(resident).reshape(2, 8)
-    after = before.copy()
-    after.ravel()[extra] = True
-    slow = decode_step_seconds(latency, before, popularity, policy)
-    fast = decode_step_seconds(latency, after, popularity, policy)
-    assert fast <= slow + 1e-12
-
-
-@given(transfer=st.floats(1e-4, 1e-1))
-def test_the_papers_policy_is_never_slower_than_either_fixed_one(transfer: float) -> None:
-    latency, popularity = model(transfer=transfer), np.full((2, 8), 0.25)
-    nothing = np.zeros((2, 8), dtype=np.bool_)
-    times = {
-        policy: decode_step_seconds(latency, nothing, popularity, policy)
-        for policy in ("paper", "cpu", "stream")
-    }
-    assert times["paper"] <= min(times["cpu"], times["stream"]) + 1e-12

@@ -15,7 +15,7 @@ plans = st.lists(st.sampled_from([IDLE, *Place]), min_size=EXPERTS, max_size=EXP
 @given(st.lists(st.tuples(st.sampled_from(list(Phase)), st.integers(0, LAYERS - 1), plans), max_size=20))
 def test_counts_every_execution_once(steps):
     counters = HitCounters(LAYERS, EXPERTS)
-    expected = np.zeros((2, LAYERS, EXPERTS, 3), dtype=np.int64)
+    expected = np.zeros((2, LAYERS, EXPERTS, len(Place)), dtype=np.int64)
     for phase, layer, plan in steps:
         counters.add(phase, layer, np.array(plan, dtype=np.int8))
         for expert, place in enumerate(plan):

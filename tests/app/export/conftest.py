@@ -13,8 +13,8 @@ PARAMS = GenerationParams(SamplingParams(temperature=0.5, top_k=40, repetition_p
 
 
 def statistics() -> GenerationStats:
-    counts = np.zeros((2, 1, 2, 3), dtype=np.int64)
-    counts[1, 0, 0] = [5, 1, 4]
+    counts = np.zeros((2, 1, 2, 4), dtype=np.int64)
+    counts[1, 0, 0] = [5, 1, 3, 1]
     return GenerationStats(
         generated_tokens=120,
         tokens_per_second=45.54,

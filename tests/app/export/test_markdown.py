@@ -45,7 +45,7 @@ def test_a_reader_sees_the_chat(conversation: Conversation, messages: list[Messa
         (
             0,
             "120 tokens, 45.5 tokens/s, first after 0.2 s, "
-            "experts: 50% on the GPU, 10% streamed, 40% on the CPU",
+            "experts: 50% on the GPU, 10% streamed, 30% on the CPU, 10% shared by both",
         ),
         (0, "temperature 0.5, top-k 40, seed 7, repetition penalty 1.1"),
     ]

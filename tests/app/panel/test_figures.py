@@ -12,14 +12,15 @@ from engine.events import ExpertHits, GenerationStats, Phase, Place
 from tests.app.fakes import make_status, stats_after
 
 
-@given(st.lists(st.integers(0, 10_000), min_size=3, max_size=3))
+@given(st.lists(st.integers(0, 10_000), min_size=4, max_size=4))
 def test_shares_are_the_engines_counts(counts: list[int]) -> None:
     hits = ExpertHits.zeros(2, 3)
     for place in Place:
         hits.counts[Phase.DECODE, 1, 2, place] = counts[place] // 2
         hits.counts[Phase.PREFILL, 0, 0, place] = counts[place] - counts[place] // 2
     parts = shares(hits)
-    assert [part.count for part in parts] == counts
+    gpu, streamed, cpu, split = counts
+    assert [part.count for part in parts] == [gpu, streamed, split, cpu]
     assert sum(part.fraction for part in parts) == pytest.approx(1 if sum(counts) else 0)
 
 
@@ -43,12 +44,15 @@ def test_a_cell_is_described_in_words() -> None:
     residency = np.zeros((6, 8), dtype=np.bool_)
     residency[1, 2] = True
     hits = ExpertHits.zeros(6, 8)
-    hits.counts[Phase.DECODE, 1, 2] = (3, 0, 0)
-    hits.counts[Phase.DECODE, 1, 4] = (0, 0, 1)
+    hits.counts[Phase.DECODE, 1, 2] = (3, 0, 0, 0)
+    hits.counts[Phase.DECODE, 1, 4] = (0, 0, 1, 0)
     grid = ExpertGrid.of(make_status(residency=residency), hits)
     assert grid.describe_cell(1, 2) == (
         "Layer 2, expert 3: in GPU memory, used 3 times (75% of its layer) – GPU 3, copied 0, CPU 0"
     )
+    hits.counts[Phase.PREFILL, 1, 4, Place.SPLIT] = 1
+    cell = ExpertGrid.of(make_status(residency=residency), hits).describe_cell(1, 4)
+    assert cell.endswith("– GPU 0, copied 0, CPU 1, shared by both 1")
     assert grid.describe_cell(0, 0) == "Layer 1, expert 1: in main memory, not used in this answer"
     assert grid.describe().startswith("6 layers of 8 experts. 1 expert is in GPU memory. Most used: Layer 2")
 

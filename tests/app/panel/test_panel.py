@@ -53,7 +53,7 @@ def test_the_panel_shows_the_engines_figures(panel: LivePanel) -> None:
     total = int(stats.hits.counts.sum())
     gpu = 12 * 6
     assert panel.shares.texts[0] == f"{round(100 * gpu / total)}%  ({gpu:,})"
-    assert panel.shares.texts[2] == f"{round(100 * (total - gpu) / total)}%  ({total - gpu:,})"
+    assert panel.shares.texts[3] == f"{round(100 * (total - gpu) / total)}%  ({total - gpu:,})"
     assert int(panel.map.grid.uses.sum()) == total
     assert panel.context.text == "32 of 512 tokens"
     assert panel.ram.text == "6.0 GiB of 16.0 GiB"

@@ -28,7 +28,7 @@ from app.widgets.problem import ProblemText
 from app.wizard.state import Measured, Step
 from app.worker import EngineWorker
 from engine.errors import FileError
-from engine.options import LoadOptions
+from engine.options import POLICIES, LoadOptions
 from engine.params import GenerationParams, SamplingParams
 from tests.app.fakes import ScriptedFactory, make_status
 from tests.app.wizard_fakes import ScriptedKnowledge, make_probes, make_profile
@@ -267,17 +267,17 @@ class TestModelPage:
     ) -> None:
         settings.set(registry.POLICY, "stream")
         assert dialog.model.reload_notice.isVisible()
-        settings.set(registry.POLICY, "paper")
+        settings.set(registry.POLICY, "makespan")
         assert not dialog.model.reload_notice.isVisible()
 
     def test_every_policy_has_its_consequence(
         self, dialog: PreferencesDialog, settings: SettingsStore
     ) -> None:
         texts = set()
-        for policy in ("paper", "cpu", "stream"):
+        for policy in POLICIES:
             settings.set(registry.POLICY, policy)
             texts.add(dialog.model.helps["engine.policy"].text())
-        assert len(texts) == 3
+        assert len(texts) == len(POLICIES)
         assert all("without a graphics card" in text for text in texts)
 
     def test_every_precision_has_its_consequence_and_asks_for_loading_again(

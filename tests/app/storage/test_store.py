@@ -21,7 +21,7 @@ def test_a_chat_survives_a_restart(store: ChatStore, reopen: Callable[[], ChatSt
     stats = GenerationStats(
         prompt_tokens=12,
         tokens_per_second=45.5,
-        hits=ExpertHits(np.arange(2 * 3 * 4 * 3).reshape(2, 3, 4, 3)),
+        hits=ExpertHits(np.arange(2 * 3 * 4 * 4).reshape(2, 3, 4, 4)),
     )
     store.finish_message(start.answer.id, "In 753 BC.", stats=stats, reason=FinishReason.EOS)
     store.close()

@@ -5,30 +5,28 @@ import pytest
 import torch
 
 from engine.events import Phase, Place
+from engine.latency import Curve, LatencyModel, Together
 from engine.models.loader import load_model
-from engine.options import LoadOptions
+from engine.options import POLICIES, LoadOptions
 from engine.placement import Placement
 from kernels.cpu import Isa, available_isas
 
 pytestmark = pytest.mark.slow
 CASES = 40
-POLICIES = ["paper", "cpu", "stream"]
 PLACEMENTS = ["none", "some", "all"]
 FLOAT32 = [isa for isa in (Isa.PORTABLE, Isa.AVX2, Isa.AVX512) if isa in available_isas()]
 ROUTER_MARGIN = 2**-7  # below it, bf16 rounding may choose another expert, in transformers as in ours
 
 
-class Costs:
-    """A machine on which copying an expert pays from three tokens on."""
-
-    def cpu_lat(self, tokens):
-        return float(tokens)
-
-    def gpu_lat(self, tokens=1):
-        return 0.5
-
-    def transfer_lat(self):
-        return 2.0
+# A machine on which copying an expert pays from three tokens on, and sharing two pays always.
+COSTS = LatencyModel(
+    Curve.fit([(1, 1.0), (2, 2.0), (4, 4.0)]),
+    other_decode=1.0,
+    gpu=Curve.fit([(1, 0.5)]),
+    transfer=2.0,
+    together=Together((1,), (1.2,), (2.2,)),
+    copy_start=0.01,
+)
 
 
 def placement(kind, config, seed):
@@ -44,7 +42,7 @@ def load(case, kind, *, isa=None, device="cpu", gpu_format=None):
     options = LoadOptions(threads=1 if isa == Isa.PORTABLE else 2, device=device)
     places = placement(kind, case.config, case.number)
     return load_model(
-        case.path, options, places, costs=Costs(), isa=isa, expert_device=second, gpu_format=gpu_format
+        case.path, options, places, costs=COSTS, isa=isa, expert_device=second, gpu_format=gpu_format
     )
 
 
@@ -67,12 +65,17 @@ def check_hits(loaded, case, kind, policy):
     decode = hits.counts[Phase.DECODE]
     assert decode.sum() == (len(case.ids) - case.prompt) * case.config.num_layers * case.config.top_k
     places = {place: hits.total(place) for place in Place}
+    if policy != "makespan":
+        assert places[Place.SPLIT] == 0
     if kind == "all":
-        assert places[Place.STREAMED] == places[Place.CPU] == 0
+        assert places[Place.STREAMED] == places[Place.CPU] == places[Place.SPLIT] == 0
     elif policy == "stream":
         assert places[Place.CPU] == 0
     elif policy == "cpu":
         assert places[Place.STREAMED] == 0
+    elif policy == "makespan":
+        divisible = case.config.intermediate_size > 3 * 32 and case.config.top_k > 1
+        assert places[Place.SPLIT] > 0 or kind == "some" or not divisible
     elif kind == "none":
         assert decode[..., Place.STREAMED].sum() == 0  # one token never pays for a copy here
         assert decode[..., Place.CPU].sum() > 0
@@ -142,9 +145,8 @@ def test_cuda_in_float32(case, row_errors, report, number):
     case = case(number)
     for kind in PLACEMENTS:
         with load(case, kind, isa=Isa.AVX2, device="cuda") as loaded:
-            worst = (
-                row_errors(run(loaded, case, POLICIES[number % 3], case.chunk), case.reference).max().item()
-            )
+            policy = POLICIES[number % len(POLICIES)]
+            worst = row_errors(run(loaded, case, policy, case.chunk), case.reference).max().item()
             report("float32 error, CUDA", worst)
             assert worst <= 1e-4, kind
 
