@@ -168,4 +168,5 @@ class ExpertExecutor:
             add(expert, place)
         for expert in plan.copies:
             on_cpu = int(plan.cpu_panels[expert])
-            add(expert, stream.fetch(layer, expert), (on_cpu, self.bank.shape.panels) if on_cpu else None)
+            panels = (on_cpu, self.bank.shape.panels) if on_cpu else None
+            add(expert, stream.fetch(layer, expert, panels), panels)
