@@ -1,0 +1,302 @@
+"""Attention of one new token in each of up to 16 sequences, over keys and values in rows of a cache.
+
+As in flash-decoding (https://crfm.stanford.edu/2023/10/12/flashdecoding.html) the positions that a token sees
+are divided among programs, each with all query heads of a key head and an online softmax, and a second kernel
+puts the parts together. Lengths are read on the device and the grid is fixed, so that a captured graph serves
+every length. Which position belongs to which part depends on the length alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from kernels.gpu.numbers import dot_format, triton_format
+
+_POSITIONS = 64  # that a program takes at a time
+_PROGRAMS = 264  # wanted: two for each multiprocessor of an H200
+_MOST_SPLITS = 64
+_LEAST_DOT = 16  # rows, columns and inputs of a tile of the tensor cores
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionScratch:
+    """Parts of the results: unnormalised sums of values, and the softmax's greatest score and sum."""
+
+    sums: Tensor  # float32 [tokens, heads, splits, head_dim]
+    tops: Tensor  # float32 [tokens, heads, splits, 2]
+
+    @classmethod
+    def make(
+        cls, tokens: int, heads: int, kv_heads: int, head_dim: int, capacity: int, device: torch.device
+    ) -> AttentionScratch:
+        """For up to `tokens` sequences of up to `capacity` positions."""
+        wanted = min(triton.cdiv(capacity, _POSITIONS), triton.cdiv(_PROGRAMS, tokens * kv_heads))
+        splits = min(_MOST_SPLITS, triton.next_power_of_2(max(1, wanted)))
+        return cls(
+            torch.empty(tokens, heads, splits, head_dim, device=device),
+            torch.empty(tokens, heads, splits, 2, device=device),
+        )
+
+
+def rope_and_store(
+    qkv: Tensor, cos: Tensor, sin: Tensor, positions: Tensor, rows: Tensor, store: Tensor
+) -> None:
+    """Rotate queries in place, and write rotated keys and values to the cache.
+
+    Args:
+        qkv: float32 [tokens, (heads + 2 kv_heads) · head_dim]: queries, keys, values.
+        cos, sin: float32 [positions, head_dim], the sine of the first half with a minus sign
+            (`engine.models.rope`).
+        positions: int32 [tokens]; -1 is padding, left alone.
+        rows: int32 [tokens, capacity], the cache row of each position of a sequence.
+        store: one layer's keys and values, [2, kv_heads, cache rows, head_dim], bf16 or float32.
+    """
+    tokens, heads, kv_heads, head_dim = _sizes(qkv, store)
+    _rope_and_store[(tokens, heads + 2 * kv_heads)](
+        qkv,
+        cos,
+        sin,
+        positions,
+        rows,
+        store,
+        rows.stride(0),
+        store.stride(0),
+        store.stride(1),
+        HEADS=heads,
+        KV_HEADS=kv_heads,
+        HALF=head_dim // 2,
+        PADDED=triton.next_power_of_2(head_dim // 2),
+        FORMAT=triton_format(store),
+        num_warps=1,
+    )
+
+
+def attend(
+    qkv: Tensor,
+    store: Tensor,
+    rows: Tensor,
+    positions: Tensor,
+    window: int | None,
+    scratch: AttentionScratch,
+    out: Tensor,
+) -> None:
+    """Attend from rotated queries to positions 0 to positions[b] of their sequences, the own one included.
+
+    Args:
+        qkv, store, rows, positions: as for `rope_and_store`, after it. Padding gets zeros.
+        window: how many positions are visible, the own one included; None for all.
+        scratch: for at least these tokens.
+        out: bf16 or float32 [tokens, heads · head_dim].
+    """
+    tokens, heads, kv_heads, head_dim = _sizes(qkv, store)
+    splits = scratch.sums.shape[2]
+    if scratch.sums.shape[0] < tokens or scratch.sums.shape[1::2] != (heads, head_dim):
+        raise ValueError(f"scratch for {list(scratch.sums.shape)} does not fit {tokens} tokens")
+    if out.shape != (tokens, heads * head_dim):
+        raise ValueError(f"the output has {list(out.shape)} numbers, not {[tokens, heads * head_dim]}")
+    padded = triton.next_power_of_2(max(_LEAST_DOT, head_dim))
+    _attend[(tokens * kv_heads, splits)](
+        qkv,
+        store,
+        rows,
+        positions,
+        scratch.sums,
+        scratch.tops,
+        rows.stride(0),
+        store.stride(0),
+        store.stride(1),
+        window or 0,
+        1.0 / (math.sqrt(head_dim) * math.log(2)),
+        HEADS=heads,
+        KV_HEADS=kv_heads,
+        GROUP=triton.next_power_of_2(max(_LEAST_DOT, heads // kv_heads)),
+        HEAD_DIM=head_dim,
+        PADDED=padded,
+        SPLITS=splits,
+        POSITIONS=_POSITIONS,
+        FORMAT=dot_format(store),
+        num_warps=4,
+        num_stages=2 if store.dtype == torch.float32 or padded > 128 else 3,
+    )
+    _combine[(tokens, heads)](
+        scratch.sums,
+        scratch.tops,
+        positions,
+        out,
+        HEADS=heads,
+        HEAD_DIM=head_dim,
+        PADDED=padded,
+        SPLITS=splits,
+        FORMAT=triton_format(out),
+        num_warps=4,
+    )
+
+
+def _sizes(qkv: Tensor, store: Tensor) -> tuple[int, int, int, int]:
+    """Tokens, heads, key heads and their size."""
+    two, kv_heads, _, head_dim = store.shape
+    tokens, width = qkv.shape
+    heads = width // head_dim - 2 * kv_heads
+    if two != 2 or width != (heads + 2 * kv_heads) * head_dim or heads < 1 or heads % kv_heads:
+        raise ValueError(f"queries, keys and values {list(qkv.shape)} do not fit a cache {list(store.shape)}")
+    if qkv.dtype != torch.float32 or not qkv.is_contiguous() or store.stride(3) != 1 or head_dim % 2:
+        raise ValueError("queries are contiguous float32, heads of even size contiguous in the cache")
+    if store.stride(2) != head_dim:
+        raise ValueError("the rows of a head must follow each other in the cache")
+    return tokens, heads, kv_heads, head_dim
+
+
+@triton.jit
+def _rope_and_store(
+    qkv: Any,
+    cos: Any,
+    sin: Any,
+    positions: Any,
+    rows: Any,
+    store: Any,
+    rows_stride: Any,
+    kind_stride: Any,
+    head_stride: Any,
+    HEADS: tl.constexpr,
+    KV_HEADS: tl.constexpr,
+    HALF: tl.constexpr,
+    PADDED: tl.constexpr,
+    FORMAT: tl.constexpr,
+) -> None:
+    """One head of one token; a thread has both halves of what it rotates."""
+    token = tl.program_id(0)
+    head = tl.program_id(1)
+    position = tl.load(positions + token)
+    if position >= 0:
+        dim = tl.arange(0, PADDED)
+        inside = dim < HALF
+        start = qkv + (token * (HEADS + 2 * KV_HEADS) + head) * 2 * HALF + dim
+        low = tl.load(start, mask=inside, other=0.0)
+        high = tl.load(start + HALF, mask=inside, other=0.0)
+        if head < HEADS + KV_HEADS:
+            at = position * 2 * HALF + dim
+            low_cos = tl.load(cos + at, mask=inside, other=0.0)
+            high_cos = tl.load(cos + at + HALF, mask=inside, other=0.0)
+            low_sin = tl.load(sin + at, mask=inside, other=0.0)
+            high_sin = tl.load(sin + at + HALF, mask=inside, other=0.0)
+            turned = low * low_cos + high * low_sin
+            high = high * high_cos + low * high_sin
+            low = turned
+        if head < HEADS:
+            tl.store(start, low, mask=inside)
+            tl.store(start + HALF, high, mask=inside)
+        else:
+            kind = (head - HEADS) // KV_HEADS
+            kv_head = (head - HEADS) % KV_HEADS
+            row = tl.load(rows + token.to(tl.int64) * rows_stride + position).to(tl.int64)
+            place = kind * kind_stride.to(tl.int64) + kv_head * head_stride.to(tl.int64) + row * 2 * HALF
+            tl.store(store + place + dim, low.to(FORMAT), mask=inside)
+            tl.store(store + place + HALF + dim, high.to(FORMAT), mask=inside)
+
+
+@triton.jit
+def _attend(
+    qkv: Any,
+    store: Any,
+    rows: Any,
+    positions: Any,
+    sums: Any,
+    tops: Any,
+    rows_stride: Any,
+    kind_stride: Any,
+    head_stride: Any,
+    window: Any,
+    scale: Any,
+    HEADS: tl.constexpr,
+    KV_HEADS: tl.constexpr,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    PADDED: tl.constexpr,
+    SPLITS: tl.constexpr,
+    POSITIONS: tl.constexpr,
+    FORMAT: tl.constexpr,
+) -> None:
+    """One part of the positions for one key head of one token. Scores are in powers of two."""
+    token = tl.program_id(0) // KV_HEADS
+    kv_head = tl.program_id(0) % KV_HEADS
+    split = tl.program_id(1)
+    per_kv: tl.constexpr = HEADS // KV_HEADS
+    in_group = tl.arange(0, GROUP)
+    head = kv_head * per_kv + in_group
+    dim = tl.arange(0, PADDED)
+    real = (in_group < per_kv)[:, None] & (dim < HEAD_DIM)[None, :]
+
+    end = tl.load(positions + token) + 1
+    first = 0
+    if window > 0:
+        first = tl.maximum(end - window, 0)
+    blocks = (end - first + POSITIONS - 1) // POSITIONS
+    share = (blocks + SPLITS - 1) // SPLITS * POSITIONS
+    begin = first + split * share
+    stop = tl.minimum(begin + share, end)
+
+    at = token * (HEADS + 2 * KV_HEADS) * HEAD_DIM + head[:, None] * HEAD_DIM + dim[None, :]
+    queries = tl.load(qkv + at, mask=real, other=0.0)
+    queries = queries.to(store.dtype.element_ty).to(tl.float32).to(FORMAT)
+    top = tl.full((GROUP,), float("-inf"), tl.float32)
+    weight = tl.zeros((GROUP,), tl.float32)
+    total = tl.zeros((GROUP, PADDED), tl.float32)
+    keys_start = store + kv_head * head_stride.to(tl.int64)
+    values_start = keys_start + kind_stride.to(tl.int64)
+    for position in range(begin, stop, POSITIONS):
+        this = position + tl.arange(0, POSITIONS)
+        seen = this < stop
+        row = tl.load(rows + token.to(tl.int64) * rows_stride + this, mask=seen, other=0).to(tl.int64)
+        place = row[:, None] * HEAD_DIM + dim[None, :]
+        here = seen[:, None] & (dim < HEAD_DIM)[None, :]
+        keys = tl.load(keys_start + place, mask=here, other=0.0).to(tl.float32).to(FORMAT)
+        values = tl.load(values_start + place, mask=here, other=0.0).to(tl.float32).to(FORMAT)
+        scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * scale
+        scores = tl.where(seen[None, :], scores, float("-inf"))
+        higher = tl.maximum(top, tl.max(scores, 1))
+        shrink = tl.exp2(top - higher)
+        shares = tl.exp2(scores - higher[:, None])
+        weight = weight * shrink + tl.sum(shares, 1)
+        total = tl.dot(shares.to(FORMAT), values, total * shrink[:, None], input_precision="ieee")
+        top = higher
+
+    part = (token * HEADS + head) * SPLITS + split
+    tl.store(sums + part[:, None] * HEAD_DIM + dim[None, :], total, mask=real)
+    tl.store(tops + part * 2, top, mask=in_group < per_kv)
+    tl.store(tops + part * 2 + 1, weight, mask=in_group < per_kv)
+
+
+@triton.jit
+def _combine(
+    sums: Any,
+    tops: Any,
+    positions: Any,
+    out: Any,
+    HEADS: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    PADDED: tl.constexpr,
+    SPLITS: tl.constexpr,
+    FORMAT: tl.constexpr,
+) -> None:
+    """One head of one token: the parts, each scaled to the greatest score of all."""
+    token = tl.program_id(0)
+    head = token * HEADS + tl.program_id(1)
+    split = tl.arange(0, SPLITS)
+    dim = tl.arange(0, PADDED)
+    inside = dim < HEAD_DIM
+    top = tl.load(tops + (head * SPLITS + split) * 2)
+    weight = tl.load(tops + (head * SPLITS + split) * 2 + 1)
+    parts = tl.load(
+        sums + (head * SPLITS + split)[:, None] * HEAD_DIM + dim[None, :], mask=inside[None, :], other=0.0
+    )
+    real = tl.load(positions + token) >= 0
+    factor = tl.exp2(top - tl.where(real, tl.max(top, 0), 0.0))  # 0 for a part without positions
+    total = tl.sum(parts * factor[:, None], 0) / tl.where(real, tl.sum(weight * factor, 0), 1.0)
+    tl.store(out + head * HEAD_DIM + dim, tl.where(real, total, 0.0).to(FORMAT), mask=inside)
