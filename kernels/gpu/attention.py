@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import triton
@@ -155,15 +154,15 @@ def _sizes(qkv: Tensor, store: Tensor) -> tuple[int, int, int, int]:
 
 @triton.jit
 def _rope_and_store(
-    qkv: Any,
-    cos: Any,
-    sin: Any,
-    positions: Any,
-    rows: Any,
-    store: Any,
-    rows_stride: Any,
-    kind_stride: Any,
-    head_stride: Any,
+    qkv: tl.tensor,
+    cos: tl.tensor,
+    sin: tl.tensor,
+    positions: tl.tensor,
+    rows: tl.tensor,
+    store: tl.tensor,
+    rows_stride: tl.tensor,
+    kind_stride: tl.tensor,
+    head_stride: tl.tensor,
     HEADS: tl.constexpr,
     KV_HEADS: tl.constexpr,
     HALF: tl.constexpr,
@@ -203,17 +202,17 @@ def _rope_and_store(
 
 @triton.jit
 def _attend(
-    qkv: Any,
-    store: Any,
-    rows: Any,
-    positions: Any,
-    sums: Any,
-    tops: Any,
-    rows_stride: Any,
-    kind_stride: Any,
-    head_stride: Any,
-    window: Any,
-    scale: Any,
+    qkv: tl.tensor,
+    store: tl.tensor,
+    rows: tl.tensor,
+    positions: tl.tensor,
+    sums: tl.tensor,
+    tops: tl.tensor,
+    rows_stride: tl.tensor,
+    kind_stride: tl.tensor,
+    head_stride: tl.tensor,
+    window: tl.tensor,
+    scale: tl.tensor,
     HEADS: tl.constexpr,
     KV_HEADS: tl.constexpr,
     GROUP: tl.constexpr,
@@ -275,10 +274,10 @@ def _attend(
 
 @triton.jit
 def _combine(
-    sums: Any,
-    tops: Any,
-    positions: Any,
-    out: Any,
+    sums: tl.tensor,
+    tops: tl.tensor,
+    positions: tl.tensor,
+    out: tl.tensor,
     HEADS: tl.constexpr,
     HEAD_DIM: tl.constexpr,
     PADDED: tl.constexpr,

@@ -8,8 +8,6 @@ read once. Sums are float32, in an order that does not depend on timing.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
@@ -128,18 +126,18 @@ def _parts(weight: Weight) -> tuple[Tensor, Tensor]:
 
 @triton.jit
 def _weights(
-    values: Any,
-    scales: Any,
-    row: Any,
-    inside: Any,
-    first: Any,
-    cols: Any,
+    values: tl.tensor,
+    scales: tl.tensor,
+    row: tl.tensor,
+    inside: tl.tensor,
+    first: tl.tensor,
+    cols: tl.tensor,
     ROWS: tl.constexpr,
     COLS: tl.constexpr,
     GROUP: tl.constexpr,
     QUANTISED: tl.constexpr,
     EVEN: tl.constexpr,
-) -> Any:
+) -> tl.tensor:
     """Float32 weights [ROWS, COLS] of the rows `row` (int64), columns from `first` on."""
     if QUANTISED:
         # Three dimensions, so that a group's scale is one value of its own and not 32 loads.
@@ -171,12 +169,12 @@ def _weights(
 
 @triton.jit
 def _vector(
-    x: Any,
-    values: Any,
-    scales: Any,
-    out: Any,
-    rows: Any,
-    cols: Any,
+    x: tl.tensor,
+    values: tl.tensor,
+    scales: tl.tensor,
+    out: tl.tensor,
+    rows: tl.tensor,
+    cols: tl.tensor,
     ROWS: tl.constexpr,
     COLS: tl.constexpr,
     GROUP: tl.constexpr,
@@ -206,13 +204,13 @@ def _vector(
 
 @triton.jit
 def _tiles(
-    x: Any,
-    values: Any,
-    scales: Any,
-    out: Any,
-    tokens: Any,
-    rows: Any,
-    cols: Any,
+    x: tl.tensor,
+    values: tl.tensor,
+    scales: tl.tensor,
+    out: tl.tensor,
+    tokens: tl.tensor,
+    rows: tl.tensor,
+    cols: tl.tensor,
     ROWS: tl.constexpr,
     COLS: tl.constexpr,
     TOKENS: tl.constexpr,
@@ -248,11 +246,11 @@ def _tiles(
 
 @triton.jit
 def _dequantise(
-    values: Any,
-    scales: Any,
-    out: Any,
-    first: Any,
-    cols: Any,
+    values: tl.tensor,
+    scales: tl.tensor,
+    out: tl.tensor,
+    first: tl.tensor,
+    cols: tl.tensor,
     COLS: tl.constexpr,
     GROUP: tl.constexpr,
     FORMAT: tl.constexpr,
@@ -268,11 +266,11 @@ def _dequantise(
 
 @triton.jit
 def _embed(
-    tokens: Any,
-    values: Any,
-    scales: Any,
-    x: Any,
-    cols: Any,
+    tokens: tl.tensor,
+    values: tl.tensor,
+    scales: tl.tensor,
+    x: tl.tensor,
+    cols: tl.tensor,
     COLS: tl.constexpr,
     GROUP: tl.constexpr,
     QUANTISED: tl.constexpr,

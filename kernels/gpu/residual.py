@@ -5,8 +5,6 @@ RMSNorm (arXiv 1910.07467): x / sqrt(mean(x²) + eps) · weight, in float32.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
@@ -92,14 +90,14 @@ def normalise(x: Tensor, norm: Tensor, eps: float, normed: Tensor) -> None:
 
 @triton.jit
 def _collect(
-    x: Any,
-    residents: Any,
-    table: Any,
-    streamed: Any,
-    ids: Any,
-    control: Any,
-    host_out: Any,
-    hidden: Any,
+    x: tl.tensor,
+    residents: tl.tensor,
+    table: tl.tensor,
+    streamed: tl.tensor,
+    ids: tl.tensor,
+    control: tl.tensor,
+    host_out: tl.tensor,
+    hidden: tl.tensor,
     TOP_K: tl.constexpr,
     RESIDENT_SPLITS: tl.constexpr,
     STREAMED_SPLITS: tl.constexpr,
@@ -136,7 +134,13 @@ def _collect(
 
 @triton.jit
 def _normalise(
-    x: Any, norm: Any, normed: Any, hidden: Any, eps: Any, BLOCK: tl.constexpr, FORMAT: tl.constexpr
+    x: tl.tensor,
+    norm: tl.tensor,
+    normed: tl.tensor,
+    hidden: tl.tensor,
+    eps: tl.tensor,
+    BLOCK: tl.constexpr,
+    FORMAT: tl.constexpr,
 ) -> None:
     """One token."""
     start = tl.program_id(0) * hidden

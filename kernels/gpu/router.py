@@ -7,7 +7,6 @@ softmax is over the chosen ones. Results go to the device and, in the same launc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import triton
@@ -93,19 +92,19 @@ def route(
 
 @triton.jit
 def _route(
-    x: Any,
-    attended: Any,
-    norm: Any,
-    router: Any,
-    normed: Any,
-    ids: Any,
-    weights: Any,
-    host_normed: Any,
-    host_ids: Any,
-    host_weights: Any,
-    forced: Any,
-    positions: Any,
-    eps: Any,
+    x: tl.tensor,
+    attended: tl.tensor,
+    norm: tl.tensor,
+    router: tl.tensor,
+    normed: tl.tensor,
+    ids: tl.tensor,
+    weights: tl.tensor,
+    host_normed: tl.tensor,
+    host_ids: tl.tensor,
+    host_weights: tl.tensor,
+    forced: tl.tensor,
+    positions: tl.tensor,
+    eps: tl.tensor,
     HIDDEN: tl.constexpr,
     BLOCK: tl.constexpr,
     EXPERTS: tl.constexpr,
@@ -182,7 +181,14 @@ def _route(
 
 
 @triton.jit
-def _write(normed: Any, host_normed: Any, at: Any, values: Any, inside: Any, FORMAT: tl.constexpr) -> None:
+def _write(
+    normed: tl.tensor,
+    host_normed: tl.tensor,
+    at: tl.tensor,
+    values: tl.tensor,
+    inside: tl.tensor,
+    FORMAT: tl.constexpr,
+) -> None:
     """A block of the normalised state for the device and for the host."""
     tl.store(normed + at, values.to(FORMAT), mask=inside)
     tl.store(host_normed + at, values, mask=inside)
