@@ -13,18 +13,18 @@ from engine.gpu_format import gpu_value_bytes
 from engine.hardware.facts import DiskInfo, GpuInfo, MemoryInfo
 from engine.models.config import MixtralConfig
 from engine.precision import precision_name
+from engine.prompt_memory import cpu_workspace_bytes, prefill_chunk, workspace_room
 from engine.requirements import Item, Need, Requirements, Resource
 from engine.units import GIB, MIB, format_bytes
 from kernels.formats import WeightFormat
 from kernels.shape import ExpertShape
 
-# The prompt is read in chunks of at most this many tokens, so this bounds the workspace.
-PREFILL_CHUNK = 512
 # Interpreter, torch, tokenizer and window, resident, without any model; CUDA's libraries add the second.
 PROCESS_BYTES = 600 * MIB
 CUDA_HOST_BYTES = 900 * MIB
-# What CUDA, cuBLAS and their kernels take of a GPU's memory before the first tensor.
-CUDA_DEVICE_BYTES = 400 * MIB
+# What CUDA and cuBLAS take of a GPU's memory before the first tensor, where that was not measured; and what
+# kernels and graphs that are loaded later add to it.
+CUDA_DEVICE_BYTES, CUDA_LATER_BYTES = 400 * MIB, 128 * MIB
 # Places in VRAM through which the others are copied: one computed with, one on its way, one that comes next.
 STREAM_SLOTS = 3
 # Threads that read experts while loading, at most (quantising keeps any number of cores busy), and bytes that
@@ -45,7 +45,8 @@ class VramBudget:
     available: int
     base: tuple[Item, ...]
     slots: int
-    expert_bytes: int
+    expert_bytes: int  # of one place
+    prefill_chunk: int  # tokens of a prompt that there is room for at a time
 
     @property
     def fits(self) -> bool:
@@ -74,17 +75,6 @@ def kv_bytes(info: ModelInfo, context: int, *, cuda: bool) -> int:
     return context * info.kv_bytes_per_token(gpu_value_bytes(info) if cuda else 4)
 
 
-def workspace_bytes(config: MixtralConfig, context: int) -> int:
-    """Activations of one prefill chunk: a dozen hidden states, an expert's inner state, attention scores.
-
-    Scores are counted for one layer in float32, [heads, chunk, context]: an upper bound, as fused attention
-    does not keep them.
-    """
-    chunk = min(PREFILL_CHUNK, context)
-    inner = 12 * config.hidden_size + 3 * config.intermediate_size
-    return 4 * (chunk * inner + config.num_heads * chunk * context + config.vocab_size)
-
-
 def vram_budget(
     gpu: GpuInfo,
     info: ModelInfo,
@@ -98,25 +88,25 @@ def vram_budget(
 
     `user_budget` is all that this program may take, in bytes; the reserve is then the user's business.
     """
-    wider = gpu_value_bytes(info) // 2  # the files and the experts' places are bf16
+    config, value_bytes = info.config, gpu_value_bytes(info)
+    available = gpu.vram_free if user_budget is None else min(gpu.vram_free, user_budget)
+    workspace = workspace_room(config, context, available, value_bytes)
+    chunk = prefill_chunk(config, context, workspace, value_bytes)
     base = [
-        Item("Everything but the experts", info.other_bytes * wider),
+        Item("Everything but the experts", info.other_bytes * (value_bytes // 2)),  # the files are bf16
         Item(f"KV cache for {context} tokens", kv_bytes(info, context, cuda=True)),
-        Item("Workspace", workspace_bytes(info.config, context) * wider // 2),
-        Item("CUDA and its libraries", CUDA_DEVICE_BYTES),
+        Item(f"Workspace, for {chunk} tokens of a prompt at a time", workspace),
+        Item("CUDA and its libraries", (gpu.cuda_bytes or CUDA_DEVICE_BYTES) + CUDA_LATER_BYTES),
         Item("Room to copy other experts in", _streaming_bytes(info, weight_format)),
     ]
-    available = gpu.vram_free
     if user_budget is None:
         reserve = max(_RESERVE_FLOOR, int(gpu.vram_total * _RESERVE_SHARE))
         base.append(Item("Reserve for the desktop", reserve))
-    else:
-        available = min(available, user_budget)
     left = available - sum(item.nbytes for item in base)
     total = info.config.num_layers * info.config.num_experts
     expert = place_bytes(info.config, weight_format)
     slots = min(total, max(0, left // expert))
-    return VramBudget(available, tuple(base), slots, expert)
+    return VramBudget(available, tuple(base), slots, expert, chunk)
 
 
 def _streaming_bytes(info: ModelInfo, weight_format: WeightFormat) -> int:
@@ -150,13 +140,17 @@ def ram_need(
     cuda: bool,
     reserve: int | None = None,
     weight_format: WeightFormat = WeightFormat.BF16,
+    given_back: int = 0,
 ) -> Need:
-    """RAM for loading the model: every expert has its place there, also those that the GPU holds too."""
+    """RAM for loading the model: every expert has its place there, also those that the GPU holds too.
+
+    But for `given_back` ones, whose memory is returned as soon as they are on the GPU.
+    """
     if reserve is None:
         reserve = min(_RAM_RESERVE, int(memory.total * _RAM_RESERVE_SHARE))
 
     def items_in(other: WeightFormat) -> tuple[Item, ...]:
-        return _ram_items(info, context, cuda, reserve, other)
+        return _ram_items(info, context, cuda, reserve, other, given_back)
 
     items = items_in(weight_format)
     advice = ["Close other programs."]
@@ -180,17 +174,18 @@ def ram_need(
 
 
 def _ram_items(
-    info: ModelInfo, context: int, cuda: bool, reserve: int, weight_format: WeightFormat
+    info: ModelInfo, context: int, cuda: bool, reserve: int, weight_format: WeightFormat, given_back: int
 ) -> tuple[Item, ...]:
     config = info.config
-    label = f"All {config.num_layers * config.num_experts} experts"
+    total = config.num_layers * config.num_experts
+    label = f"All {total} experts" if not given_back else f"{total - given_back} of {total} experts"
     if weight_format is not WeightFormat.BF16:
         label += f" in {precision_name(weight_format)}"
-    items = [Item(label, arena_bytes(config, weight_format))]
+    items = [Item(label, arena_bytes(config, weight_format) // total * (total - given_back))]
     if not cuda:
         items.append(Item("Everything but the experts", info.other_bytes))
         items.append(Item(f"KV cache for {context} tokens", kv_bytes(info, context, cuda=False)))
-        items.append(Item("Workspace", workspace_bytes(config, context)))
+        items.append(Item("Workspace", cpu_workspace_bytes(config, context)))
     items.append(Item("Buffers for reading the files", LOADING_THREADS * LOADING_SCRATCH))
     items.append(Item("The program itself", PROCESS_BYTES + (CUDA_HOST_BYTES if cuda else 0)))
     if reserve:

@@ -14,7 +14,8 @@ from engine.options import LoadOptions
 from engine.placement import place_popular
 from engine.precision import precision_text
 from engine.profile import Profile
-from engine.requirements import Requirements
+from engine.prompt_memory import CPU_CHUNK
+from engine.requirements import Need, Requirements
 from engine.step_time import decode_step_seconds
 from engine.units import format_bytes
 from kernels.formats import WeightFormat
@@ -31,7 +32,8 @@ class Plan:
     (how many experts get a place in its memory, of `layers` × `experts`) is above zero. `decode_range` is the
     expected speed in tokens per second (low, high); `basis` says where it comes from, `assumptions` on what.
     `notes` are sentences the user should read before going on. `precision` is what the experts are held in;
-    `best_precision` is the best one for which RAM suffices, "" if it never does.
+    `best_precision` is the best one for which RAM suffices, "" if it never does. `prefill_chunk` is how many
+    tokens of a prompt are read at a time, `keep_residents` whether experts in graphics memory stay in RAM.
     """
 
     model_name: str
@@ -52,6 +54,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     precision: str = LoadOptions.precision
     best_precision: str = ""
+    prefill_chunk: int = CPU_CHUNK
+    keep_residents: bool = True
 
     @property
     def total_experts(self) -> int:
@@ -107,6 +111,8 @@ class Plan:
             "notes": list(self.notes),
             "precision": self.precision,
             "best_precision": self.best_precision,
+            "prefill_chunk": self.prefill_chunk,
+            "keep_residents": self.keep_residents,
         }
 
 
@@ -126,17 +132,15 @@ def make_plan(
     slots = 0 if vram is None else vram.slots
     threads = options.threads or hardware.cpu.default_threads
     rams = {
-        weight_format: ram_need(
-            hardware.memory,
-            info,
-            context,
-            cuda=cuda,
-            reserve=options.ram_reserve,
-            weight_format=weight_format,
-        )
+        weight_format: _ram(hardware, info, options, context, weight_format, cuda=cuda)
         for weight_format in WeightFormat
     }
-    needs = [rams[options.expert_format]]
+    ram, kept = rams[options.expert_format]
+    needs = [ram]
+    if not kept:
+        notes.append(
+            "Experts in graphics memory are not kept in memory as well: both together would not fit."
+        )
     if vram is not None:
         needs.append(vram.need())
     if not cuda and options.policy != "cpu":
@@ -174,8 +178,39 @@ def make_plan(
         assumptions=assumptions,
         notes=tuple(notes),
         precision=options.precision,
-        best_precision=next((str(better) for better, need in rams.items() if need.fits), ""),
+        best_precision=next((str(better) for better, (need, _) in rams.items() if need.fits), ""),
+        prefill_chunk=CPU_CHUNK if vram is None else vram.prefill_chunk,
+        keep_residents=kept,
     )
+
+
+def _ram(
+    hardware: Hardware,
+    info: ModelInfo,
+    options: LoadOptions,
+    context: int,
+    weight_format: WeightFormat,
+    *,
+    cuda: bool,
+) -> tuple[Need, bool]:
+    """The need of RAM with experts in a format, and whether the GPU's are kept there: if they have room."""
+
+    def need(given_back: int) -> Need:
+        return ram_need(
+            hardware.memory,
+            info,
+            context,
+            cuda=cuda,
+            reserve=options.ram_reserve,
+            weight_format=weight_format,
+            given_back=given_back,
+        )
+
+    everything = need(0)
+    if everything.fits or not cuda or hardware.gpu is None:
+        return everything, True
+    slots = vram_budget(hardware.gpu, info, context, options.vram_budget, weight_format).slots
+    return (need(slots), False) if slots else (everything, True)
 
 
 def _vram(

@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 import torch
 
-from engine.budget import PREFILL_CHUNK
+from engine import vram
 from engine.checkpoint.inspect import ModelInfo, inspect_model
 from engine.errors import EngineError, GenerationError, HardwareError, ShortageError
 from engine.events import Event
@@ -24,6 +24,7 @@ from engine.generation.tokenizer import Tokenizer
 from engine.hardware import Hardware, detect
 from engine.kernel_choice import apply_kernels
 from engine.models.loader import LoadedModel, load_model
+from engine.oom import with_smaller_budgets
 from engine.options import LoadOptions
 from engine.params import GenerationParams, Message
 from engine.placement import Placement, place_nothing, place_popular, place_uniform
@@ -33,15 +34,12 @@ from engine.profile_store import ProfileState, find_profile_for
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from engine.session import Session
 from engine.status import EngineStatus
+from engine.units import format_bytes
 from kernels.errors import KernelsError
 
 # NVML numbers GPUs by their place on the bus. CUDA would put the fastest first, and the plan would be for
 # another card than the one that computes. CUDA reads this at its first use, after torch was imported.
 os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
-
-# A cancel waits for at most one chunk, half a second for the starter model on two cores. On a GPU the longest
-# chunk that memory is planned for: fewer passes over the experts that have to be copied.
-CPU_PREFILL_CHUNK = 128  # tokens
 
 
 class Engine:
@@ -73,8 +71,7 @@ class Engine:
         self.default_params = default_params(self.info.path, is_starter=self.info.is_starter)
         self._tokenizer = tokenizer
         self._eos_ids = tokenizer.eos_ids | eos_ids(self.info.path)
-        chunk = CPU_PREFILL_CHUNK if parts.model.device.type == "cpu" else PREFILL_CHUNK
-        self._session: Session | None = Session(parts.model, plan.context_length, chunk)
+        self._session: Session | None = Session(parts.model, plan.context_length, plan.prefill_chunk)
         self._parts: LoadedModel | None = parts
         self._busy = threading.Lock()
         self._closing = False
@@ -91,7 +88,8 @@ class Engine:
         """Load the model in a folder.
 
         Without a `profile`, the saved calibration of this machine and model is looked up. Everything that can
-        be refused (files, tokenizer, memory) is checked before the weights are read.
+        be refused (files, tokenizer, memory) is checked before the weights are read. Where the GPU's memory
+        does not suffice after all, loading begins again within a smaller budget, and a note says so.
 
         Raises:
             CheckpointError: the folder holds no usable model.
@@ -106,7 +104,9 @@ class Engine:
         hardware = detect(info.path)
         if options.device == "cpu":
             hardware = hardware.without_gpu()
-        notes: list[str] = []
+        elif hardware.has_gpu:
+            hardware = vram.start_cuda(hardware)
+        notes = list(tokenizer.notes)
         stale = ""
         if profile is None:
             found = find_profile_for(options, hardware, info)
@@ -114,27 +114,46 @@ class Engine:
             if found.state not in (ProfileState.VALID, ProfileState.MISSING):
                 stale = found.message
                 notes.append(stale)
-        plan = make_plan(hardware, info, options, profile)
-        plan.requirements.check(force=options.force)
-        placement = _placement(plan, profile)
-        with _explained():
+        planned = make_plan(hardware, info, options, profile)
+
+        def load(budget: int) -> Engine:
+            plan = planned
+            if budget != planned.vram_budget:
+                plan = make_plan(hardware, info, replace(options, vram_budget=budget), profile)
+            plan.requirements.check(force=options.force)
+            placement = _placement(plan, profile)
+            chosen = replace(
+                options,
+                device=plan.device,
+                threads=plan.threads,
+                vram_budget=plan.vram_budget if plan.has_gpu else None,
+            )
             parts = load_model(
                 info.path,
-                replace(options, device=plan.device, threads=plan.threads),
+                chosen,
                 placement if plan.has_gpu else None,
                 progress,
                 cancel,
                 costs=None if profile is None else profile.latency,
                 kernels=None if profile is None else profile.kernels,
+                keep_residents=plan.keep_residents,
             )
             try:
-                notes[:0] = [*plan.notes, *tokenizer.notes]
-                engine = cls(parts, tokenizer, hardware, options, plan, profile, placement, tuple(notes))
-                engine.stale_calibration = stale
-                return engine
+                said = (*plan.notes, *notes)
+                return cls(parts, tokenizer, hardware, options, plan, profile, placement, said)
             except BaseException:
                 parts.close()
                 raise
+
+        with _explained():
+            engine, budget = with_smaller_budgets(load, planned.vram_budget)
+        if budget != planned.vram_budget:
+            engine.notes += (
+                f"The graphics card had less memory than planned: {format_bytes(budget)} of it are used "
+                f"instead of {format_bytes(planned.vram_budget)}.",
+            )
+        engine.stale_calibration = stale
+        return engine
 
     @property
     def parts(self) -> LoadedModel:
@@ -187,7 +206,7 @@ class Engine:
             experts=config.num_experts,
             residency=residency,
             ram_used=psutil.Process().memory_info().rss,
-            vram_used=torch.cuda.memory_reserved(parts.model.device) if on_gpu else 0,
+            vram_used=vram.used_bytes(parts.model.device) if on_gpu else 0,
             vram_budget=plan.vram_budget,
             threads=parts.pool.threads,
             isa=parts.pool.isa.value,
@@ -200,7 +219,7 @@ class Engine:
             is_starter=self.info.is_starter,
             calibrated=self.profile is not None,
             stale_calibration="" if self.profile is not None else self.stale_calibration,
-            notes=self.notes,
+            notes=(*self.notes, *parts.notes),
             gpu_index=self.hardware.gpu.index if plan.has_gpu and self.hardware.gpu is not None else None,
         )
 

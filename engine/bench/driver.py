@@ -10,10 +10,8 @@ import numpy as np
 
 from engine.bench.errors import BenchError
 from engine.bench.model_subject import LoadedSubject
-from engine.budget import PREFILL_CHUNK
 from engine.events import ExpertHits, Phase, Place
 from engine.progress import CancelToken
-from engine.runtime import CPU_PREFILL_CHUNK
 from engine.session import Logits, Session
 
 
@@ -46,8 +44,8 @@ class Driver:
     def __init__(self, subject: LoadedSubject, cancel: CancelToken, context: int | None = None) -> None:
         self._parts = subject.parts
         self._cancel = cancel
-        chunk = CPU_PREFILL_CHUNK if self._parts.model.device.type == "cpu" else PREFILL_CHUNK
-        self.session = Session(self._parts.model, context or subject.plan.context_length, chunk)
+        plan = subject.plan
+        self.session = Session(self._parts.model, context or plan.context_length, plan.prefill_chunk)
         self._random = np.random.default_rng(0)
 
     def use(self, policy: str) -> None:

@@ -117,6 +117,11 @@ class GpuExperts:
         """Copy a packed block, uint8 [shape.nbytes] on any device, into a place, on the current stream."""
         self.block(place).copy_(block)
 
+    def close(self) -> None:
+        """Let go of all memory on the device; nothing can be run any more."""
+        self.data = torch.empty(0, self.data.shape[1], dtype=torch.uint8)
+        self._workspace.close()
+
     def run(self, place: int, x: torch.Tensor, panels: Panels | None = None) -> torch.Tensor:
         """The expert's FFN, w2 (silu(w1 x) * w3 x), for rows of x [tokens, hidden] in `number_format`.
 

@@ -18,6 +18,10 @@ class ExpertWorkspace:
         self._shape = shape
         self._values = torch.empty(unpacked_values(shape), dtype=number_format, device=device)
 
+    def close(self) -> None:
+        """Let go of the memory; nothing can be unpacked any more."""
+        self._values = self._values.new_empty(0)
+
     def parts(
         self, block: torch.Tensor, panels: Panels | None = None
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:

@@ -62,6 +62,7 @@ class GpuInfo:
     """One NVIDIA GPU as NVML sees it. Memory in bytes; link figures are None where NVML does not tell.
 
     `index` is NVML's (PCI order). The current link may be slower than the maximum while the GPU idles.
+    `cuda_bytes` is what CUDA itself was seen to take in this process, counted as free; 0 before it ran.
     """
 
     index: int
@@ -75,6 +76,7 @@ class GpuInfo:
     pcie_width: int | None = None
     pcie_generation_max: int | None = None
     pcie_width_max: int | None = None
+    cuda_bytes: int = 0
 
     @property
     def pcie_bandwidth(self) -> float | None:

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
+from engine import vram
 from engine.budget import LOADING_THREADS
 from engine.checkpoint.inspect import ModelInfo, inspect_model
 from engine.checkpoint.reader import Checkpoint
 from engine.costs import ExpertCosts
 from engine.errors import HardwareError
 from engine.executor import ExpertExecutor
-from engine.experts.bank import ExpertBank, all_experts
+from engine.experts.bank import ExpertBank
+from engine.experts.placer import Placer
+from engine.experts.register import CudaPinner
 from engine.experts.slots import GpuExperts
 from engine.gpu_format import gpu_value_bytes
 from engine.kernel_choice import KernelChoice, apply_kernels
 from engine.models.mixtral import MixtralModel
-from engine.models.weights import load_dense
+from engine.models.weights import DenseWeights, load_dense
 from engine.options import LoadOptions
 from engine.placement import Placement, place_nothing
-from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
+from engine.progress import CancelToken, ProgressCallback, ignore_progress
 from engine.stats import HitCounters
 from kernels.cpu import CpuPool, Isa
+
+# Fills a bank: the experts that the table names first, and calls the function with each that is there.
+FillBank = Callable[[ExpertBank, npt.NDArray[np.bool_] | None, Callable[[int, int], None]], None]
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model ready to run, and the parts that others measure and show. Close it to free the threads."""
+    """A model ready to run, and the parts that others measure and show. Close it to free what it holds."""
 
     info: ModelInfo
     model: MixtralModel
@@ -38,9 +47,23 @@ class LoadedModel:
     counters: HitCounters
     pool: CpuPool
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for the user about what did not go as it should, as far as that shows by now."""
+        registration = self.bank.registration
+        return (registration.note,) if registration is not None and registration.note else ()
+
     def close(self) -> None:
-        """End the CPU pool's threads; the model cannot be run afterwards."""
+        """End all threads, unpin the arena, and free the experts' places; the model cannot be run then."""
         self.pool.close()
+        on_gpu = self.model.device.type == "cuda"
+        if on_gpu:
+            torch.cuda.synchronize(self.model.device)  # copies from the arena may be on their way
+        self.bank.close()
+        if self.residents is not None:
+            self.residents.close()
+        if on_gpu:
+            vram.unlimit(self.model.device)
 
     def __enter__(self) -> LoadedModel:
         return self
@@ -61,12 +84,14 @@ def load_model(
     isa: Isa | None = None,
     expert_device: torch.device | None = None,
     gpu_format: torch.dtype | None = None,
+    keep_residents: bool = True,
 ) -> LoadedModel:
     """Read a model and put its experts where the placement says.
 
     Args:
         path: the model's folder.
-        options: policy, threads and device; budgets were spent by whoever made the placement.
+        options: policy, threads and device. A `vram_budget` bounds what is taken of a GPU, whatever happens;
+            whoever made the placement has divided it.
         placement: which experts live on the GPU; None for none of them.
         progress: told about layers and experts loaded.
         cancel: heard between layers and between parts of experts.
@@ -76,19 +101,20 @@ def load_model(
         expert_device: where placed experts go if not on the compute device: the CPU as a second "device"
             lets mixed placements be tried without a GPU.
         gpu_format: what a GPU computes in; None for the format that suits the model's size.
+        keep_residents: whether experts on the GPU stay in RAM, too.
 
     Raises:
         CheckpointError: the folder holds no usable model.
         HardwareError: a GPU was asked for and there is none.
         ShortageError: not enough memory.
+        torch.OutOfMemoryError: not enough memory on the GPU, or within `options.vram_budget`.
         Cancelled: everything loaded so far is freed.
     """
     options = options or LoadOptions()
     device = compute_device(options.device)
     info = inspect_model(path)
     config = info.config
-    if gpu_format is None:
-        gpu_format = torch.float32 if gpu_value_bytes(info) == 4 else torch.bfloat16
+    gpu_format = gpu_format or number_format(info)
     pool = CpuPool(options.threads, isa)
     try:
         apply_kernels(kernels, pool, exact=options.exact_experts)
@@ -102,33 +128,87 @@ def load_model(
                 progress=progress,
                 cancel=cancel,
             )
-            bank = ExpertBank(config, options.expert_format)
-            bank.fill(
-                checkpoint,
-                threads=max(2, min(LOADING_THREADS, pool.threads)),  # two: one reads while the other packs
-                progress=progress,
-                cancel=cancel,
+
+            def fill(
+                bank: ExpertBank, first: npt.NDArray[np.bool_] | None, filled: Callable[[int, int], None]
+            ) -> None:
+                threads = max(2, min(LOADING_THREADS, pool.threads))  # two: one reads while the other packs
+                bank.fill(
+                    checkpoint,
+                    threads=threads,
+                    progress=progress,
+                    cancel=cancel,
+                    first=first,
+                    filled=filled,
+                )
+
+            return assemble(
+                info,
+                weights,
+                fill,
+                placement,
+                options,
+                pool,
+                device,
+                costs=costs,
+                expert_device=expert_device,
+                gpu_format=gpu_format,
+                keep_residents=keep_residents,
             )
-        counters = HitCounters(config.num_layers, config.num_experts)
-        residents = None
-        if device.type == "cuda" or expert_device is not None:
-            if placement is None:
-                placement = place_nothing(config.num_layers, config.num_experts)
-            place = expert_device or device
-            experts_format = None if place.type == "cpu" else gpu_format
-            residents = GpuExperts(
-                config,
-                place,
-                placement.resident,
-                number_format=experts_format,
-                packed_format=options.expert_format,
-            )
-            _place(bank, residents, progress, cancel)
     except BaseException:
         pool.close()
         raise
+
+
+def number_format(info: ModelInfo) -> torch.dtype:
+    """The number format that suits a model on a GPU: bf16, or float32 for a small one."""
+    return torch.float32 if gpu_value_bytes(info) == 4 else torch.bfloat16
+
+
+def assemble(
+    info: ModelInfo,
+    weights: DenseWeights,
+    fill: FillBank,
+    placement: Placement | None,
+    options: LoadOptions,
+    pool: CpuPool,
+    device: torch.device,
+    *,
+    costs: ExpertCosts | None = None,
+    expert_device: torch.device | None = None,
+    gpu_format: torch.dtype | None = None,
+    keep_residents: bool = True,
+) -> LoadedModel:
+    """The second half of loading: the experts, by `fill`, and all parts put together; see `load_model`.
+
+    Places on the GPU are taken first: a shortage there shows before anything large was read. Residents come
+    first of all experts and are copied as soon as they are there; what need not stay in RAM is given back
+    at once, so that it never holds more than the others and the few that are being read. What then is in RAM
+    is pinned in the background if the device is a GPU. Whoever calls closes `pool` if this raises.
+    """
+    config = info.config
+    residents: GpuExperts | None = None
+    if device.type == "cuda" and options.vram_budget is not None:
+        vram.limit(device, options.vram_budget)
+    if device.type == "cuda" or expert_device is not None:
+        place = expert_device or device
+        residents = GpuExperts(
+            config,
+            place,
+            (placement or place_nothing(config.num_layers, config.num_experts)).resident,
+            packed_format=options.expert_format,
+            number_format=None if place.type == "cpu" else gpu_format or number_format(info),
+        )
+    bank = ExpertBank(config, options.expert_format)
+    if residents is None:
+        fill(bank, None, lambda layer, expert: None)
+    else:
+        fill(bank, residents.resident, Placer(bank, residents, keep=keep_residents))
+    counters = HitCounters(config.num_layers, config.num_experts)
     executor = ExpertExecutor(bank, pool, counters, gpu=residents, policy=options.policy, costs=costs)
     model = MixtralModel(config, weights, executor, device)
+    if device.type == "cuda" and expert_device is None:
+        bank.pin(CudaPinner(device))
     return LoadedModel(info, model, bank, residents, executor, counters, pool)
 
 
@@ -150,17 +230,3 @@ def compute_device(name: str) -> torch.device:
             action="Choose the device auto or cpu, or install the GPU's driver and a CUDA build of PyTorch.",
         )
     return torch.device("cpu")
-
-
-def _place(
-    bank: ExpertBank, residents: GpuExperts, progress: ProgressCallback, cancel: CancelToken | None
-) -> None:
-    """Copy the placed experts to their device."""
-    placed = [item for item in all_experts(bank.config) if residents.resident[item]]
-    for done, (layer, expert) in enumerate(placed):
-        if cancel is not None:
-            cancel.raise_if_cancelled()
-        place = residents.place(layer, expert)
-        assert place is not None
-        residents.store(place, bank.block(layer, expert).to(residents.device))
-        progress(Progress("Copying experts to the GPU", done + 1, len(placed), "experts"))
