@@ -18,7 +18,8 @@ from torch import Tensor
 
 from kernels.gpu.numbers import dot_format, triton_format
 
-_POSITIONS = 64  # that a program takes at a time
+# Bytes of keys that a program takes at a time, and at most how many positions: what fits the registers.
+_KEY_BYTES, _POSITIONS = 16 << 10, 64
 _PROGRAMS = 264  # wanted: two for each multiprocessor of an H200
 _MOST_SPLITS = 64
 _LEAST_DOT = 16  # rows, columns and inputs of a tile of the tensor cores
@@ -37,7 +38,7 @@ class AttentionScratch:
     ) -> AttentionScratch:
         """For up to `tokens` sequences of up to `capacity` positions."""
         wanted = min(triton.cdiv(capacity, _POSITIONS), triton.cdiv(_PROGRAMS, tokens * kv_heads))
-        splits = min(_MOST_SPLITS, triton.next_power_of_2(max(1, wanted)))
+        splits = min(_MOST_SPLITS, 1 << (wanted.bit_length() - 1))
         return cls(
             torch.empty(tokens, heads, splits, head_dim, device=device),
             torch.empty(tokens, heads, splits, 2, device=device),
@@ -119,10 +120,10 @@ def attend(
         HEAD_DIM=head_dim,
         PADDED=padded,
         SPLITS=splits,
-        POSITIONS=_POSITIONS,
+        POSITIONS=min(_POSITIONS, _KEY_BYTES // (padded * store.element_size())),
         FORMAT=dot_format(store),
         num_warps=4,
-        num_stages=2 if store.dtype == torch.float32 or padded > 128 else 3,
+        num_stages=3,
     )
     _combine[(tokens, heads)](
         scratch.sums,
