@@ -2,15 +2,18 @@
 
 The paper takes the CPU's time as linear in the number of tokens and the GPU's as constant. Measured on real
 machines the CPU's time is a line with a knee: one token runs at memory speed, a few tokens are nearly free
-beside it, and only then does arithmetic dominate. So the model keeps the measured medians and interpolates
-between them, and uses the fitted line only beyond the largest measured count; the line's relative error over
-the measured points is kept and shown. All times in seconds. Needs numpy alone.
+beside it, and only then does arithmetic dominate. So the model keeps the measured medians, interpolates
+between them, and goes on beyond the largest count as the last two rise; a line is fitted for comparison with
+the paper, and its relative error over the measured points is kept and shown. All times in seconds. Needs
+numpy alone.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,7 +37,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Curve:
-    """Times measured at rising token counts (medians), interpolated between and fitted beyond."""
+    """Times measured at rising token counts (medians), interpolated between and continued beyond."""
 
     tokens: tuple[int, ...]
     seconds: tuple[float, ...]
@@ -62,9 +65,23 @@ class Curve:
         """Seconds for `tokens` tokens; 0 for none."""
         if tokens <= 0:
             return 0.0
-        if tokens > self.tokens[-1]:  # continue the measured end with the line's slope
-            return self.seconds[-1] + self.line.slope * (tokens - self.tokens[-1])
-        return float(np.interp(tokens, self.tokens, self.seconds))
+        place = bisect_left(self.tokens, tokens)
+        if place == len(
+            self.tokens
+        ):  # continue the measured end: its own slope, and not less than the line's
+            return self.seconds[-1] + self._end_slope * (tokens - self.tokens[-1])
+        if place == 0:
+            return self.seconds[0]
+        low, high = self.tokens[place - 1], self.tokens[place]
+        first, second = self.seconds[place - 1], self.seconds[place]
+        return second - (second - first) * (high - tokens) / (high - low)
+
+    @cached_property
+    def _end_slope(self) -> float:
+        if len(self.tokens) < 2:
+            return self.line.slope
+        rise = self.seconds[-1] - self.seconds[-2]
+        return max(self.line.slope, rise / (self.tokens[-1] - self.tokens[-2]))
 
 
 def fit_line(tokens: Sequence[int], seconds: Sequence[float]) -> Line:

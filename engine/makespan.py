@@ -17,12 +17,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.costs import ExpertCosts
 
 # What dividing an expert must gain over the best plan of whole ones. Two pieces have costs that the model
 # does not know; below this, it is as likely to lose.
 _LEAST_GAIN = 0.02
+_ROUNDING = 1e-9  # a copy that gains nothing is not made
+
+_Seconds = npt.NDArray[np.floating[Any]]
 
 
 class Times(NamedTuple):
@@ -61,12 +65,14 @@ class Division:
         """
         self._panels = panels
         self._count = len(missing)
-        self._cpu = [costs.cpu_lat(tokens) for tokens in missing]
-        self._gpu = [costs.gpu_lat(tokens) for tokens in missing]
-        self._resident = sum(costs.gpu_lat(tokens) for tokens in resident)
+        # With a zero behind the last expert, where nothing is left to be divided.
+        self._cpu = np.array([*map(costs.cpu_lat, missing), 0.0])
+        self._gpu = np.array([*map(costs.gpu_lat, missing), 0.0])
+        self._cpu_before, self._gpu_before = _sums_before(self._cpu), _sums_before(self._gpu)
+        self._resident = sum(map(costs.gpu_lat, resident))
         self._copy = costs.transfer_lat()
         self._copy_start = min(costs.start_copy(), self._copy)
-        self._cpu_start = min(costs.start_cpu(), *self._cpu) if missing else 0.0
+        self._cpu_start = min(costs.start_cpu(), *self._cpu[:-1]) if missing else 0.0
         together = costs.at_once(sum(missing) / max(1, len(missing)))
         # Less than 1 would be noise: nobody is faster for being disturbed.
         self._slowdown = max(1.0, together.cpu_slowdown)
@@ -74,49 +80,48 @@ class Division:
 
     def times(self, copied_panels: int) -> Times:
         """With so many panels copied, 0 to all of them."""
-        whole, rest = divmod(copied_panels, self._panels)
-        return Times(*map(float, self._times(whole, rest / self._panels)))
+        return Times(*(float(each[0]) for each in self._times(np.array([copied_panels]))))
 
     def best(self) -> int:
         """How many panels to copy, so that the layer is finished first."""
-        shares = np.arange(1, self._panels + 1) / self._panels
-        best_whole, whole_seconds = 0, self.times(0).seconds
-        best, seconds = 0, whole_seconds
-        for whole in range(self._count):
-            cpu, _, gpu = self._times(whole, shares)
-            finish = np.maximum(cpu, gpu)
-            at = int(finish.argmin())
-            if finish[at] < seconds:
-                best, seconds = whole * self._panels + at + 1, float(finish[at])
-            if finish[-1] < whole_seconds:
-                best_whole, whole_seconds = (whole + 1) * self._panels, float(finish[-1])
-        return best if seconds < (1 - _LEAST_GAIN) * whole_seconds else best_whole
+        cpu, _, gpu = self._times(np.arange(self._panels * self._count + 1))
+        seconds = np.maximum(cpu, gpu)
+        whole = seconds[:: self._panels]
+        best_whole = int(whole.argmin())
+        if whole[best_whole] > (1 - _ROUNDING) * whole[0]:
+            best_whole = 0
+        best = int(seconds.argmin())
+        pays = seconds[best] < (1 - _LEAST_GAIN) * whole[best_whole]
+        return best if pays else best_whole * self._panels
 
-    def _times(self, whole: int, share: Any) -> tuple[Any, Any, Any]:
-        """`Times` with the first `whole` experts copied and a share (a number or an array) of the next."""
-        left = self._count - whole - share  # experts on the CPU
-        alone: Any = sum(self._cpu[whole:])
-        tail: Any = 0.0
-        copied: Any = 0.0
-        if whole < self._count:
-            alone = alone - share * self._cpu[whole]
-            tail = share * self._gpu[whole]
-            copied = self._copy_start * (share > 0) + share * (self._copy - self._copy_start)
+    def _times(self, copied_panels: npt.NDArray[np.int64]) -> tuple[_Seconds, _Seconds, _Seconds]:
+        """`Times` for each of several numbers of copied panels."""
+        whole = copied_panels // self._panels
+        share = (copied_panels - whole * self._panels) / self._panels
+        on_cpu = self._count - whole - share  # experts
         # A whole expert's time contains the start; a part of one needs all of it.
-        work = np.where(left > 0, alone + self._cpu_start * np.maximum(0.0, 1 - left), 0.0)
-        copied = whole * self._copy + copied
+        work = self._cpu_before[-1] - self._cpu_before[whole] - share * self._cpu[whole]
+        work = np.where(on_cpu > 0, work + self._cpu_start * np.maximum(0.0, 1 - on_cpu), 0.0)
+        part = (share > 0) * self._copy_start + share * (self._copy - self._copy_start)
+        copied = whole * self._copy + part
         # Both slow down until one of them is through; the smaller term is the one that holds.
         slowed = self._slowdown * work
         cpu = np.minimum(slowed, work + self._stretch * copied * (1 - 1 / self._slowdown))
         lag = slowed * (1 - 1 / self._stretch)
 
-        def arrives(seconds: Any) -> Any:
+        def arrives(seconds: _Seconds | float) -> _Seconds:
             return np.minimum(self._stretch * seconds, seconds + lag)
 
         copy = arrives(copied)
-        computed = sum(self._gpu[:whole]) + tail
+        tail = share * self._gpu[whole]
+        computed = self._gpu_before[whole] + tail
         gpu = np.maximum(self._resident + computed, copy + tail)
-        if whole:  # the GPU computes without a pause after the first copy, or waits for each up to the last
-            gpu = np.maximum(gpu, arrives(self._copy) + computed)
-            gpu = np.maximum(gpu, arrives(whole * self._copy) + self._gpu[whole - 1] + tail)
-        return cpu, copy, gpu
+        # The GPU computes without a pause after the first copy, or waits for each up to the last whole one.
+        first = np.where(whole > 0, arrives(self._copy) + computed, 0.0)
+        last = np.where(whole > 0, arrives(whole * self._copy) + self._gpu[whole - 1] + tail, 0.0)
+        return cpu, copy, np.maximum(gpu, np.maximum(first, last))
+
+
+def _sums_before(values: _Seconds) -> _Seconds:
+    """Of the values in front of each; the last is the sum of all, as a zero stands behind them."""
+    return np.concatenate(([0.0], np.cumsum(values[:-1])))

@@ -40,13 +40,14 @@ class LayerPlan:
     `places` is int8 [experts], a `Place` or `IDLE`. `cpu_panels` is int32 [experts]: the CPU computes an
     expert's panels [0, cpu_panels), the GPU the copied rest; 0 for what is on the GPU and for the idle.
     `copies` are the experts to copy, wholly or in part, in this order. `predicted` are the times that the
-    costs promise, zeros without costs.
+    costs promise, zeros without costs. `load` is how many tokens a missing expert has on average.
     """
 
     places: npt.NDArray[np.int8]
     cpu_panels: npt.NDArray[np.int32]
     copies: tuple[int, ...]
     predicted: Times
+    load: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -108,7 +109,8 @@ def _decide(
         cpu_panels[expert] = on_cpu
         places[expert] = Place.STREAMED if on_cpu == 0 else Place.CPU if on_cpu == panels else Place.SPLIT
     places.flags.writeable = cpu_panels.flags.writeable = False
-    return LayerPlan(places, cpu_panels, tuple(missing[: -(-copied // panels)]), predicted)
+    load = sum(counts[expert] for expert in missing) / max(1, len(missing))
+    return LayerPlan(places, cpu_panels, tuple(missing[: -(-copied // panels)]), predicted, load)
 
 
 def _divide(

@@ -85,4 +85,4 @@ def test_another_resident_expert_never_slows_decode(
 def test_makespan_is_never_slower_than_the_others(transfer: float, resident: list[bool]) -> None:
     held, latency = np.asarray(resident).reshape(2, 8), model(transfer)
     times = {policy: decode_step_seconds(latency, held, EVEN[:2], policy) for policy in POLICIES}
-    assert times["makespan"] <= min(times.values()) + 1e-12
+    assert times["makespan"] <= min(times.values()) * (1 + 1e-8)
