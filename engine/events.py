@@ -103,15 +103,31 @@ class StatsUpdate:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """One of the answers that a beam search found.
+
+    `score` is the logarithm of its likelihood over its length ** length_penalty; `tokens` counts all of it,
+    with the token that ends it.
+    """
+
+    text: str
+    score: float
+    tokens: int
+    reason: FinishReason
+
+
+@dataclass(frozen=True)
 class Finished:
     """The last event of every generation that did not raise.
 
-    `message` is for the user; empty when nothing needs saying.
+    `message` is for the user; empty when nothing needs saying. `answers` are a beam search's, best first; the
+    first is the text that was told.
     """
 
     reason: FinishReason
     stats: GenerationStats
     message: str = ""
+    answers: tuple[Answer, ...] = ()
 
 
 Event = PromptProgress | TextDelta | StatsUpdate | Finished

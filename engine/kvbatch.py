@@ -1,7 +1,8 @@
 """Several sequences in one KV cache: each has a table of the cache rows where its tokens lie.
 
-Beams of one prompt share its rows, and becoming another beam's continuation moves indices, never keys. Tables
-of rows in place of contiguous memory are PagedAttention's idea (arXiv 2309.06180), here with pages of a token.
+Beams of one prompt share its rows, and becoming another beam's continuation moves indices, never keys.
+Tables of rows in place of contiguous memory are PagedAttention's idea (arXiv 2309.06180), here with pages of
+one token.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ import torch
 
 from engine.errors import GenerationError
 from engine.kvcache import KVCache
-
-MAX_SEQUENCES = 16  # what the decode kernels of a GPU are made for
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from typing import Literal
 from engine.errors import GenerationError
 
 Role = Literal["system", "user", "assistant"]
+MAX_TOGETHER = 16  # sequences that the decode kernels of a GPU continue together
+MAX_LENGTH_PENALTY = 5.0  # beyond, powers of long answers' lengths leave the range of float32 scores
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,12 @@ class GenerationParams:
 
     `stop` strings end the answer and are not part of it. `stop_loops` ends an answer that repeats itself
     (small models need it); `ignore_eos` is for measurements only.
+
+    More than one of `beams` is beam search: so many answers are continued together, the likeliest wins, and
+    of `sampling` only the repetition penalty applies. An answer's score is the logarithm of its likelihood
+    divided by its length ** `length_penalty`: 0 compares as it is, which favours short answers, 1 per token,
+    more favours long ones. `early_stopping` ends as soon as there are as many finished answers as beams,
+    without looking whether a better one could come. The best `answers` are told at the end.
     """
 
     sampling: SamplingParams = SamplingParams()
@@ -71,9 +79,27 @@ class GenerationParams:
     stop: tuple[str, ...] = ()
     stop_loops: bool = False
     ignore_eos: bool = False
+    beams: int = 1
+    length_penalty: float = 1.0
+    early_stopping: bool = False
+    answers: int = 1
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
             raise GenerationError(f"max_tokens cannot be {self.max_tokens}.", action="Choose 1 or more.")
+        if not 1 <= self.beams <= MAX_TOGETHER:
+            raise GenerationError(
+                f"beams cannot be {self.beams}.", action=f"Choose from 1 to {MAX_TOGETHER}."
+            )
+        if not 1 <= self.answers <= self.beams:
+            raise GenerationError(
+                f"answers cannot be {self.answers}.",
+                action=f"Choose from 1 to the number of beams, {self.beams}.",
+            )
+        if not -MAX_LENGTH_PENALTY <= self.length_penalty <= MAX_LENGTH_PENALTY:  # false for nan too
+            raise GenerationError(
+                f"length_penalty cannot be {self.length_penalty}.",
+                action=f"Choose a value from -{MAX_LENGTH_PENALTY} to {MAX_LENGTH_PENALTY}.",
+            )
         if any(not text for text in self.stop):
             raise GenerationError("A stop string cannot be empty.", action="Remove the empty stop string.")

@@ -11,6 +11,7 @@ import torch
 
 from engine.errors import GenerationError, PromptTooLongError
 from engine.events import Phase
+from engine.kvbatch import SequenceBatch
 from engine.kvcache import KVCache
 
 Logits = npt.NDArray[np.float32]
@@ -31,6 +32,9 @@ class LanguageModel(Protocol):
         phase: Phase | None = None,
     ) -> torch.Tensor | None:
         """Read tokens after those in the cache; see MixtralModel.forward."""
+
+    def forward_batch(self, token_ids: torch.Tensor, batch: SequenceBatch) -> torch.Tensor:
+        """Read one token of each sequence of a batch; see MixtralModel.forward_batch."""
 
 
 class Session:
@@ -68,14 +72,7 @@ class Session:
         At least the last one is read again, because its logits are needed. Raises GenerationError, and leaves
         the cache alone, if the prompt is empty or longer than the cache.
         """
-        if not prompt:
-            raise GenerationError("The prompt is empty.", action="Write something first.")
-        if len(prompt) > self.capacity:
-            raise PromptTooLongError(
-                "The prompt is too long for the model's context.",
-                why=f"It has {len(prompt)} tokens, and the context holds {self.capacity}.",
-                action="Shorten the message, start a new chat, or load the model with a longer context.",
-            )
+        check_prompt(prompt, self.capacity)
         common = common_prefix(self._tokens, prompt[:-1])
         self._cache.truncate(common)
         del self._tokens[common:]
@@ -102,6 +99,49 @@ class Session:
         assert logits is not None
         return logits
 
+    def branch(self, sequences: int) -> SequenceBatch:
+        """Continuations of what was read, all alike to begin with; they live in the rest of the cache.
+
+        They end with `adopt`, or with the next `begin`, `read` or `step`.
+        """
+        batch = SequenceBatch.after(self._cache, sequences)
+        batch.reorder([0] * sequences)
+        return batch
+
+    def adopt(self, batch: SequenceBatch, index: int, tokens: Sequence[int]) -> None:
+        """Go on with one of the branches, which begins with `tokens` after what was read before."""
+        batch.straighten(index, self.used + len(tokens))
+        self._tokens.extend(tokens)
+        self._cache.length = len(self._tokens)
+
+    def lend(self, sequences: int) -> SequenceBatch:
+        """Room for independent sequences, in the whole cache; what was read is forgotten."""
+        self._tokens.clear()
+        self._cache.truncate(0)
+        return SequenceBatch(self._cache, sequences)
+
+    def read_into(self, cache: KVCache, prompt: Sequence[int]) -> Iterator[Logits | None]:
+        """Like `read`, the whole of a prompt into the cache of a sequence of a batch."""
+        while cache.length < len(prompt):
+            chunk = prompt[cache.length : cache.length + self._chunk]
+            last = cache.length + len(chunk) == len(prompt)
+            logits = self._model.forward(
+                torch.tensor(chunk, dtype=torch.int64),
+                cache,
+                logits="last" if last else "none",
+                phase=Phase.PREFILL,
+            )
+            yield None if logits is None else logits[-1].numpy()
+
+    def step_batch(self, tokens: Sequence[int], batch: SequenceBatch) -> Logits:
+        """Read one token of each sequence of a batch; returns the logits [sequences, vocabulary] of the next.
+
+        Raises GenerationError if the batch has too few free rows.
+        """
+        ids = torch.tensor(tokens, dtype=torch.int64)
+        rows: Logits = self._model.forward_batch(ids, batch).numpy()
+        return rows
+
     def _forward(self, tokens: Sequence[int], phase: Phase, wanted: Literal["last", "none"]) -> Logits | None:
         ids = torch.tensor(tokens, dtype=torch.int64)
         logits = self._model.forward(ids, self._cache, logits=wanted, phase=phase)
@@ -110,6 +150,18 @@ class Session:
             return None
         row: Logits = logits[-1].numpy()
         return row
+
+
+def check_prompt(prompt: Sequence[int], capacity: int) -> None:
+    """Raise GenerationError if a prompt is empty or longer than a cache of `capacity` tokens."""
+    if not prompt:
+        raise GenerationError("The prompt is empty.", action="Write something first.")
+    if len(prompt) > capacity:
+        raise PromptTooLongError(
+            "The prompt is too long for the model's context.",
+            why=f"It has {len(prompt)} tokens, and the context holds {capacity}.",
+            action="Shorten the message, start a new chat, or load the model with a longer context.",
+        )
 
 
 def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:

@@ -45,6 +45,21 @@ def add_to(commands: Any) -> None:
     sampling.add_argument("--min-p", type=float, metavar="P", help="0 switches it off")
     sampling.add_argument("--repetition-penalty", type=float, metavar="R", help="1 switches it off")
     sampling.add_argument("--seed", type=int, metavar="N", help="the same seed gives the same answer")
+    search = parser.add_argument_group("beam search", "Continues several answers and takes the likeliest.")
+    search.add_argument(
+        "--beams", type=int, default=GenerationParams.beams, metavar="N", help="default: 1, off"
+    )
+    search.add_argument(
+        "--length-penalty",
+        type=float,
+        default=GenerationParams.length_penalty,
+        metavar="X",
+        help="above 0 favours long answers, below 0 short ones (default: %(default)s)",
+    )
+    search.add_argument("--early-stopping", action="store_true", help="end at the first N finished answers")
+    search.add_argument(
+        "--answers", type=int, default=GenerationParams.answers, metavar="N", help="how many answers to tell"
+    )
     shared.add_loading(parser)
     shared.add_output(parser)
     parser.set_defaults(parser=parser, run=run, check=check)
@@ -68,6 +83,10 @@ def params(arguments: argparse.Namespace, defaults: GenerationParams) -> Generat
         max_tokens=arguments.max_tokens,
         stop=tuple(arguments.stop),
         stop_loops=defaults.stop_loops and not arguments.no_loop_stop,
+        beams=arguments.beams,
+        length_penalty=arguments.length_penalty,
+        early_stopping=arguments.early_stopping,
+        answers=arguments.answers,
     )
 
 
@@ -96,6 +115,8 @@ def run(arguments: argparse.Namespace, console: Console, cancel: CancelToken) ->
             console.result(_report(engine, chosen.sampling, answer, finished))
         elif not answer.endswith("\n"):
             console.write("\n")
+        if not console.json:
+            console.write(_others(finished))
         if finished.message:
             console.say(finished.message)
         console.note(_figures(finished.stats))
@@ -117,12 +138,22 @@ def _follow(events: Iterator[Event], console: Console) -> tuple[str, Finished]:
     raise AssertionError("a generation ends with Finished")
 
 
+def _others(finished: Finished) -> str:
+    """The other answers of a beam search, and how likely each was."""
+    if len(finished.answers) < 2:
+        return ""
+    lines = [f"(score {finished.answers[0].score:.4f})"]
+    lines += [f"\n{answer.text.rstrip()}\n(score {answer.score:.4f})" for answer in finished.answers[1:]]
+    return "".join(f"{line}\n" for line in lines)
+
+
 def _report(engine: Engine, sampling: SamplingParams, answer: str, finished: Finished) -> dict[str, Any]:
     stats = asdict(finished.stats)
     stats["hits"] = {place.name.lower(): finished.stats.hits.total(place) for place in Place}
     return {
         "model": engine.info.name,
         "answer": answer,
+        "answers": [asdict(found) for found in finished.answers],
         "finish_reason": str(finished.reason),
         "message": finished.message,
         "sampling": asdict(sampling),

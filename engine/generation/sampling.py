@@ -44,15 +44,20 @@ class Sampler:
         return int(tokens[min(int(place), len(tokens) - 1)])
 
     def _scores(self, logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        if not np.isfinite(logits.max()):  # a maximum is NaN if any logit is
-            raise GenerationError(
-                "The model's output is not a number.",
-                why="The weights may be damaged, or this model overflows in the chosen precision.",
-                action="Check the model's files by downloading or converting them again.",
-            )
+        check_usable(logits)
         if not self._seen:
             return logits
         return penalised(logits, self._params.repetition_penalty, self._seen)
+
+
+def check_usable(logits: npt.NDArray[np.float32]) -> None:
+    """Raise GenerationError if a logit is not a number, or the largest is infinite."""
+    if not np.isfinite(logits.max()):  # a maximum is NaN if any logit is
+        raise GenerationError(
+            "The model's output is not a number.",
+            why="The weights may be damaged, or this model overflows in the chosen precision.",
+            action="Check the model's files by downloading or converting them again.",
+        )
 
 
 def penalised(logits: npt.NDArray[np.float32], penalty: float, seen: set[int]) -> npt.NDArray[np.float32]:

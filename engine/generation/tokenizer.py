@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,12 @@ class TokenStream:
     def flush(self) -> str:
         """Return what was held back, at the end of the answer."""
         return self._stream.flush()
+
+    def fork(self) -> TokenStream:
+        """A second stream that goes on from here, for another continuation of the same text."""
+        twin = copy.copy(self)
+        twin._stream = copy.deepcopy(self._stream)
+        return twin
 
 
 class Tokenizer:

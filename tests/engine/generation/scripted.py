@@ -11,6 +11,7 @@ from engine.events import ExpertHits, Phase
 
 VOCABULARY = 50
 EOS = 49
+FIRST_GLYPH = 0x4E00  # Chinese characters: no special ones among the next 20,000
 
 
 class ScriptedCache:
@@ -75,6 +76,24 @@ class LetterStream:
 
     def flush(self) -> str:
         return "\N{REPLACEMENT CHARACTER}" if self._half else ""
+
+
+class GlyphStream:
+    """Every token is one glyph of its own, so that a text tells its tokens (`tokens_in`)."""
+
+    def push(self, token: int) -> str:
+        return chr(FIRST_GLYPH + token)
+
+    def flush(self) -> str:
+        return ""
+
+    def fork(self) -> GlyphStream:
+        return GlyphStream()
+
+
+def tokens_in(text: str) -> list[int]:
+    """The tokens that a GlyphStream made a text of."""
+    return [ord(glyph) - FIRST_GLYPH for glyph in text]
 
 
 class ManualClock:

@@ -10,7 +10,8 @@ import torch
 
 from engine.errors import GenerationError
 from engine.events import Event, Finished, FinishReason, Phase, PromptProgress, StatsUpdate, TextDelta
-from engine.generation.loop import Request, generate
+from engine.generation.loop import generate
+from engine.generation.request import Request
 from engine.params import GenerationParams, SamplingParams
 from engine.progress import CancelToken
 from engine.session import Session
@@ -34,7 +35,7 @@ class Run:
             prompt=prompt,
             params=GenerationParams(**params),
             eos_ids=frozenset({EOS}),
-            text=LetterStream(),
+            new_text=LetterStream,
             hits=lambda: self.model.hits,
             cancelled=lambda: self.cancel.cancelled,
             started=self.clock(),
