@@ -9,20 +9,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import psutil
 import torch
 
 from engine import vram
+from engine.answering import Answerer, params_for_each
 from engine.checkpoint.inspect import ModelInfo, inspect_model
 from engine.errors import EngineError, GenerationError, HardwareError, ShortageError
 from engine.events import Event
-from engine.generation.batch import generate_batch
-from engine.generation.beam_loop import generate_beams
 from engine.generation.defaults import default_params, eos_ids
-from engine.generation.loop import generate
-from engine.generation.request import Request
 from engine.generation.tokenizer import Tokenizer
 from engine.hardware import Hardware, detect
 from engine.kernel_choice import apply_kernels
@@ -43,6 +41,8 @@ from kernels.errors import KernelsError
 # NVML numbers GPUs by their place on the bus. CUDA would put the fastest first, and the plan would be for
 # another card than the one that computes. CUDA reads this at its first use, after torch was imported.
 os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+
+_T = TypeVar("_T")
 
 
 class Engine:
@@ -73,8 +73,13 @@ class Engine:
         self.stale_calibration = ""  # why a saved profile could not be used; empty where there is none
         self.default_params = default_params(self.info.path, is_starter=self.info.is_starter)
         self._tokenizer = tokenizer
-        self._eos_ids = tokenizer.eos_ids | eos_ids(self.info.path)
-        self._session: Session | None = Session(parts.model, plan.context_length, plan.prefill_chunk)
+        self._answerer: Answerer | None = Answerer(
+            tokenizer,
+            tokenizer.eos_ids | eos_ids(self.info.path),
+            Session(parts.model, plan.context_length, plan.prefill_chunk),
+            parts.counters.snapshot,
+            lambda: self._closing,
+        )
         self._parts: LoadedModel | None = parts
         self._busy = threading.Lock()
         self._closing = False
@@ -179,14 +184,14 @@ class Engine:
             GenerationError: another generation runs, the conversation is not accepted or does not fit.
         """
         started = time.perf_counter()
-        return self._events(lambda: self._tokenizer.encode_chat(messages), params, cancel, started, False)
+        return self._alone(lambda answerer: answerer.answer(messages, params, cancel, started))
 
     def continue_raw(
         self, prompt: str, params: GenerationParams, cancel: CancelToken | None = None
     ) -> Iterator[Event]:
         """Continue a text as it is, without a chat template; otherwise like `generate`."""
         started = time.perf_counter()
-        return self._events(lambda: self._tokenizer.encode(prompt), params, cancel, started, bool(prompt))
+        return self._alone(lambda answerer: answerer.answer(prompt, params, cancel, started))
 
     def generate_batch(
         self,
@@ -204,15 +209,8 @@ class Engine:
             GenerationError: as for `generate`; or beam search is asked for, which is for one at a time.
         """
         started = time.perf_counter()
-        each = [params] * len(conversations) if isinstance(params, GenerationParams) else list(params)
-        if len(each) != len(conversations):
-            raise ValueError(f"{len(each)} parameters for {len(conversations)} conversations")
-        if any(one.beams > 1 for one in each):
-            raise GenerationError(
-                "Beam search answers one conversation at a time.",
-                action="Ask one after the other, or set beams to 1.",
-            )
-        return self._batch_events(conversations, each, cancel, started)
+        each = params_for_each(params, len(conversations))
+        return self._alone(lambda answerer: answerer.answer_together(conversations, each, cancel, started))
 
     def count_tokens(self, text: str) -> int:
         """How many tokens a text is by itself, without the chat template's."""
@@ -246,7 +244,7 @@ class Engine:
             device=plan.device_name,
             has_gpu=plan.has_gpu,
             context_length=plan.context_length,
-            context_used=0 if self._session is None else self._session.used,
+            context_used=0 if self._answerer is None else self._answerer.session.used,
             is_starter=self.info.is_starter,
             calibrated=self.profile is not None,
             stale_calibration="" if self.profile is not None else self.stale_calibration,
@@ -285,59 +283,17 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _events(
-        self,
-        encode: Callable[[], list[int]],
-        params: GenerationParams,
-        cancel: CancelToken | None,
-        started: float,
-        after_text: bool,
-    ) -> Iterator[Event]:
+    def _alone(self, work: Callable[[Answerer], Iterator[_T]]) -> Iterator[_T]:
         with self.exclusive():
-            assert self._session is not None
-            request = self._request(encode(), params, cancel, started, after_text)
-            write = generate if params.beams == 1 else generate_beams
-            yield from write(self._session, request)
-
-    def _batch_events(
-        self,
-        conversations: Sequence[Sequence[Message]],
-        params: list[GenerationParams],
-        cancel: CancelToken | None,
-        started: float,
-    ) -> Iterator[tuple[int, Event]]:
-        with self.exclusive():
-            assert self._session is not None
-            requests = [
-                self._request(self._tokenizer.encode_chat(messages), one, cancel, started, False)
-                for messages, one in zip(conversations, params, strict=True)
-            ]
-            yield from generate_batch(self._session, requests)
-
-    def _request(
-        self,
-        prompt: list[int],
-        params: GenerationParams,
-        cancel: CancelToken | None,
-        started: float,
-        after_text: bool,
-    ) -> Request:
-        return Request(
-            prompt=prompt,
-            params=params,
-            eos_ids=self._eos_ids,
-            new_text=lambda: self._tokenizer.stream(after_text=after_text),
-            hits=self.parts.counters.snapshot,
-            cancelled=lambda: self._closing or (cancel is not None and cancel.cancelled),
-            started=started,
-        )
+            assert self._answerer is not None
+            yield from work(self._answerer)
 
     def _free_if_closing(self) -> None:
         """Free everything if closing was asked for and nobody uses the model; its user does it otherwise."""
         if not self._closing or not self._busy.acquire(blocking=False):
             return
         try:
-            parts, self._parts, self._session = self._parts, None, None
+            parts, self._parts, self._answerer = self._parts, None, None
             if parts is not None:
                 on_gpu = parts.model.device.type == "cuda"
                 parts.close()

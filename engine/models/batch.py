@@ -19,8 +19,8 @@ class BatchPass:
     """The layers of a model for one step of a SequenceBatch, without embedding and output layer.
 
     Attention works on the pool as it lies, nothing is gathered: all sequences' queries meet all rows in use,
-    and a mask hides the rows of others. Beams share most of their rows, so that little is computed in vain; many
-    independent sequences pay with multiplications what they save in copies.
+    and a mask hides the rows of others. Beams share most of their rows, so that little is computed in vain;
+    many independent sequences pay with multiplications what they save in copies.
     """
 
     def __init__(

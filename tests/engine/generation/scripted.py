@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,9 @@ class LetterStream:
 
     def flush(self) -> str:
         return "\N{REPLACEMENT CHARACTER}" if self._half else ""
+
+    def fork(self) -> LetterStream:
+        return copy.copy(self)
 
 
 class GlyphStream:
