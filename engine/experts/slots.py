@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -92,6 +94,16 @@ class GpuExperts:
             self.present[layer, expert] = True
         self._slots.move_to_end(slot)
         return slot
+
+    @contextlib.contextmanager
+    def claimed(self, layer: int, expert: int, whole: bool = True) -> Iterator[int]:
+        """`claim` for a copy that is started inside; if that fails, the slot holds nothing."""
+        slot = self.claim(layer, expert, whole)
+        try:
+            yield slot
+        except BaseException:
+            self.forget(slot)
+            raise
 
     def forget(self, slot: int) -> None:
         """Forget what a slot holds: nobody finds it there again."""

@@ -54,11 +54,12 @@ class DirectStream:
     def fetch(self, layer: int, expert: int, panels: Panels | None = None) -> int:
         """Copy the expert, or some panels, into a slot."""
         started = time.perf_counter()
-        place = self._experts.claim(layer, expert, whole=panels is None)
-        source, target = self._bank.block(layer, expert), self._experts.block(place)
-        for first, end in byte_ranges(self._bank.shape, panels):
-            target[first:end].copy_(source[first:end])
-            self._counters.add_bytes(end - first)
+        ranges = byte_ranges(self._bank.shape, panels)
+        with self._experts.claimed(layer, expert, whole=panels is None) as place:
+            source, target = self._bank.block(layer, expert), self._experts.block(place)
+            for first, end in ranges:
+                target[first:end].copy_(source[first:end])
+        self._counters.add_bytes(sum(end - first for first, end in ranges))
         self._seconds += time.perf_counter() - started
         return place
 
@@ -95,19 +96,18 @@ class CudaStream:
     def fetch(self, layer: int, expert: int, panels: Panels | None = None) -> int:
         """Enqueue the copies into a slot."""
         ranges = byte_ranges(self._bank.shape, panels)
-        place = self._experts.claim(layer, expert, whole=panels is None)
-        try:
-            with torch.cuda.stream(self._stream):
-                if place in self._released:
-                    self._stream.wait_event(self._released[place])
-                source, target = self._bank.block(layer, expert), self._experts.block(place)
-                with self._timer.timing():
-                    for first, end in ranges:
-                        self._copy(source[first:end], target[first:end], self._bank.pinned(layer, expert))
-                _record(self._filled, place, self._stream)
-        except BaseException:
-            self._experts.forget(place)
-            raise
+        pinned = self._bank.pinned(layer, expert)
+        with (
+            self._experts.claimed(layer, expert, whole=panels is None) as place,
+            torch.cuda.stream(self._stream),
+        ):
+            if place in self._released:
+                self._stream.wait_event(self._released[place])
+            source, target = self._bank.block(layer, expert), self._experts.block(place)
+            with self._timer.timing():
+                for first, end in ranges:
+                    self._copy(source[first:end], target[first:end], pinned)
+            _record(self._filled, place, self._stream)
         self._counters.add_bytes(sum(end - first for first, end in ranges))
         return place
 
