@@ -1,15 +1,53 @@
-"""In which number format a GPU computes a model: bf16, or float32 where the model is small. Torch-free."""
+"""In which formats a GPU holds a model beside its experts, and what that takes. Torch-free.
+
+A model is computed in bf16, or in float32 where it is small. Where its experts are held in 8 or 4 bits, its
+other matrices (attention, embeddings, the output layer) are held in 8: 1.7 instead of 3.2 GB of Mixtral-8x7B.
+`gpu_dense_bytes` is what a budget counts as "Everything but the experts".
+"""
 
 from __future__ import annotations
 
 from engine.checkpoint.inspect import ModelInfo
 from engine.units import MIB
+from kernels.formats import GROUP, WeightFormat
 
 # A model with fewer bytes beside its experts (bf16) loses nothing by float32: a step's time is then launches,
 # not bytes. It gains the most: on an H200 the starter model's first word flipped with bf16's rounding.
 _SMALL = 256 * MIB
+# Where a matrix of 8 bits is unpacked, for prompts: all of it, or as many rows at a time as this holds.
+UNPACKED_BYTES = 64 * MIB
 
 
 def gpu_value_bytes(info: ModelInfo) -> int:
-    """Bytes of a number on the GPU, in the dense weights, the KV cache and the activations: 2 or 4."""
+    """Bytes of a number on the GPU, in the KV cache, the activations and plain dense weights: 2 or 4."""
     return 4 if info.other_bytes <= _SMALL else 2
+
+
+def dense_in_8_bits(info: ModelInfo, weight_format: WeightFormat) -> bool:
+    """Whether the GPU holds the matrices beside the experts in 8 bits, given the experts' format."""
+    return weight_format is not WeightFormat.BF16 and gpu_value_bytes(info) == 2
+
+
+def gpu_dense_bytes(info: ModelInfo, weight_format: WeightFormat) -> int:
+    """Bytes on the GPU of everything but the experts, given the experts' format; the router is float32."""
+    config = info.config
+    hidden, queries = config.hidden_size, config.num_heads * config.head_dim
+    linears = [(config.qkv_rows, hidden), (hidden, queries)] * config.num_layers
+    linears.append((config.vocab_size, hidden))
+    tables = [] if config.tie_word_embeddings else [(config.vocab_size, hidden)]
+    small = 4 * hidden * (config.num_layers * (config.num_experts + 2) + 1)
+    if dense_in_8_bits(info, weight_format):
+        matrices = sum(rows * (cols + 2 * -(-cols // GROUP)) for rows, cols in linears + tables)
+        return small + matrices + unpacked_bytes(linears, gpu_value_bytes(info))
+    plain = gpu_value_bytes(info) * sum(rows * cols for rows, cols in linears)
+    return small + plain + 2 * sum(rows * cols for rows, cols in tables)  # a table stays bf16
+
+
+def unpacked_bytes(shapes: list[tuple[int, int]], value_bytes: int) -> int:
+    """Bytes of the place where matrices [rows, cols] of 8 bits are unpacked one after the other."""
+    return max(value_bytes * cols * rows_unpacked(rows, cols, value_bytes) for rows, cols in shapes)
+
+
+def rows_unpacked(rows: int, cols: int, value_bytes: int) -> int:
+    """How many rows of such a matrix are unpacked at a time."""
+    return min(rows, max(1, UNPACKED_BYTES // (value_bytes * cols)))

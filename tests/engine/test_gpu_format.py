@@ -1,13 +1,13 @@
 from dataclasses import replace
 
+import pytest
+
 from engine import known_models
-from engine.budget import kv_bytes, vram_budget
-from engine.gpu_format import gpu_value_bytes
-from engine.hardware.facts import GpuInfo
-from engine.units import GIB
+from engine.gpu_format import dense_in_8_bits, gpu_dense_bytes, gpu_value_bytes, rows_unpacked
+from engine.units import MIB
+from kernels.formats import WeightFormat
 
 MIXTRAL, STARTER = known_models.mixtral_8x7b(), known_models.starter()
-CARD = GpuInfo(0, "RTX", "GPU-1", 8 * GIB, 8 * GIB, "580", (8, 9), 1, 16, 4, 16)
 
 
 def test_small_models_are_computed_in_float32_and_mixtral_in_bf16() -> None:
@@ -15,10 +15,34 @@ def test_small_models_are_computed_in_float32_and_mixtral_in_bf16() -> None:
     assert gpu_value_bytes(MIXTRAL) == 2
 
 
-def test_the_budget_counts_what_the_wider_format_takes() -> None:
-    narrow = replace(STARTER, other_bytes=1 * GIB)
-    wide = {item.label: item.nbytes for item in vram_budget(CARD, STARTER, 1000).base}
-    assert wide["Everything but the experts"] == 2 * STARTER.other_bytes
-    assert wide["KV cache for 1000 tokens"] == 2 * kv_bytes(narrow, 1000, cuda=True)
-    plain = {item.label: item.nbytes for item in vram_budget(CARD, narrow, 1000).base}
-    assert plain["Everything but the experts"] == narrow.other_bytes
+@pytest.mark.parametrize("weight_format", list(WeightFormat))
+def test_everything_is_8_bits_where_the_experts_are_quantised_and_the_model_is_large(weight_format) -> None:
+    assert dense_in_8_bits(MIXTRAL, weight_format) == (weight_format is not WeightFormat.BF16)
+    assert not dense_in_8_bits(STARTER, weight_format)
+
+
+def test_plain_bytes() -> None:
+    assert gpu_dense_bytes(STARTER, WeightFormat.INT8) == 2 * STARTER.other_bytes
+    routers = 32 * (8 + 2) * 4096 + 4096
+    assert gpu_dense_bytes(MIXTRAL, WeightFormat.BF16) == MIXTRAL.other_bytes + 2 * routers
+
+
+def test_a_small_model_with_a_table_of_its_own_keeps_it_in_bf16() -> None:
+    untied = replace(STARTER, config=replace(STARTER.config, tie_word_embeddings=False))
+    table = STARTER.config.vocab_size * STARTER.config.hidden_size
+    more = gpu_dense_bytes(untied, WeightFormat.BF16) - gpu_dense_bytes(STARTER, WeightFormat.BF16)
+    assert more == 2 * table
+
+
+def test_8_bits_take_half_as_much_and_a_place_to_unpack() -> None:
+    routers = 32 * (8 + 2) * 4096 + 4096
+    matrices = MIXTRAL.config.other_parameters - routers
+    unpacked = 64 * MIB  # a quarter of the output layer
+    for weight_format in (WeightFormat.INT8, WeightFormat.INT4):
+        assert gpu_dense_bytes(MIXTRAL, weight_format) == matrices * 17 // 16 + 4 * routers + unpacked
+
+
+def test_rows_that_are_unpacked_at_a_time() -> None:
+    assert rows_unpacked(6144, 4096, 2) == 6144
+    assert rows_unpacked(32000, 4096, 2) == 8192
+    assert rows_unpacked(10, 100 * MIB, 2) == 1
