@@ -10,7 +10,8 @@ import numpy as np
 
 from engine.bench.errors import BenchError
 from engine.bench.model_subject import LoadedSubject
-from engine.events import ExpertHits, Phase, Place
+from engine.events import Phase, Place
+from engine.models.loader import LoadedModel
 from engine.progress import CancelToken
 from engine.session import Logits, Session
 
@@ -69,7 +70,7 @@ class Driver:
             last = logits
         seconds = time.perf_counter() - begin
         _check(last)
-        return self._work((seconds,), Phase.PREFILL)
+        return work_of(self._parts, (seconds,), Phase.PREFILL)
 
     def decode(self, tokens: int) -> Work:
         """`tokens` single tokens after what was read. Raises Cancelled between two."""
@@ -82,22 +83,19 @@ class Driver:
             logits = self.session.step(token)
             seconds.append(time.perf_counter() - begin)
         _check(logits)
-        return self._work(tuple(seconds), Phase.DECODE)
+        return work_of(self._parts, tuple(seconds), Phase.DECODE)
 
     def _ids(self, count: int) -> list[int]:
         ids: list[int] = self._random.integers(0, self._parts.info.config.vocab_size, count).tolist()
         return ids
 
-    def _work(self, seconds: tuple[float, ...], phase: Phase) -> Work:
-        hits: ExpertHits = self._parts.counters.snapshot()
-        counts = hits.counts[phase]
-        missing = counts.sum(axis=2) - counts[..., Place.GPU]
-        return Work(
-            seconds,
-            int(counts[..., Place.GPU].sum()),
-            int(missing.sum()),
-            int(np.count_nonzero(missing)),
-        )
+
+def work_of(parts: LoadedModel, seconds: tuple[float, ...], phase: Phase) -> Work:
+    """The times with the executions that were counted meanwhile."""
+    counts = parts.counters.snapshot().counts[phase]
+    missing = counts.sum(axis=2) - counts[..., Place.GPU]
+    resident = int(counts[..., Place.GPU].sum())
+    return Work(seconds, resident, int(missing.sum()), int(np.count_nonzero(missing)))
 
 
 def _check(logits: Logits | None) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.cli import bench_kernels, bench_model
+from engine.cli import bench_compare, bench_kernels, bench_model
 
-_BENCHMARKS = (bench_kernels, bench_model)
+_BENCHMARKS = (bench_kernels, bench_model, bench_compare)
 
 
 def add_to(commands: Any) -> None:

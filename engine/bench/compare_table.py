@@ -1,0 +1,111 @@
+"""A comparison as lines for people, or as Markdown for a README. Torch-free."""
+
+from __future__ import annotations
+
+from engine.bench import compare_rows as rows
+from engine.bench.compare_points import DECODE_STEPS, INPUTS, MIXTRAL_ZIPF
+from engine.bench.compare_store import Comparison, Record
+from engine.units import format_bytes
+
+_WIDTH = 10
+
+
+def table(comparison: Comparison) -> tuple[str, ...]:
+    """The machine, then a row for each scenario and a column for each policy."""
+    lines = [*head(comparison), ""]
+    if not comparison.records:
+        return (*lines, "Nothing was measured.")
+    names = rows.policies(comparison)
+    lines.append(f"{'':30}" + "".join(f"{name:>{_WIDTH}}" for name in names) + f"{'roofline':>{_WIDTH}}")
+    for title, section in _sections(comparison):
+        lines.append(title)
+        for row in section:
+            cells = "".join(f"{_cell(row.cells.get(name)):>{_WIDTH}}" for name in names)
+            lines.append(f"  {row.title:28}{cells}{_cell(row.roofline):>{_WIDTH}}")
+    lines += ["", *_gains(comparison), *explanations(comparison)]
+    if comparison.left_out:
+        lines.append(f"Left out for lack of time: {'; '.join(comparison.left_out)}.")
+        lines.append("The same command goes on with them; --full takes the time for all.")
+    return tuple(lines)
+
+
+def markdown(comparison: Comparison, command: str) -> tuple[str, ...]:
+    """One table for a README, the best figure of each row in bold, with the machine and the command."""
+    names = rows.policies(comparison)
+    lines = [
+        "| | " + " | ".join(f"`{name}`" for name in names) + " | bandwidth allows |",
+        "|---|" + "---:|" * (len(names) + 1),
+    ]
+    chosen = [*rows.decode_rows(comparison)[:1], *rows.prompt_rows(comparison), *rows.beam_rows(comparison)]
+    for row in [*chosen, *rows.placing_rows(comparison)]:
+        cells = [
+            f"**{_cell(value)}**" if name == row.best and len(names) > 1 else _cell(value)
+            for name in names
+            for value in (row.cells.get(name),)
+        ]
+        lines.append(f"| {row.title}, {row.unit} | " + " | ".join(cells) + f" | {_cell(row.roofline)} |")
+    return (*lines, "", *head(comparison), *explanations(comparison), "", f"    {command}")
+
+
+def head(comparison: Comparison) -> list[str]:
+    """What was compared where."""
+    setup, machine = comparison.setup, comparison.setup.machine
+    lines = [
+        f"{setup.model}, experts in {setup.precision}, routing: {setup.routing}.",
+        f"{machine['cpu']}, {machine['threads']} threads ({machine['isa']}).",
+    ]
+    newest = _newest(comparison)
+    if machine["gpu"]:
+        budget = "what was free" if setup.vram_budget is None else format_bytes(setup.vram_budget)
+        placed = "" if newest is None else f": {newest.resident:.0%} of the experts live there"
+        lines.append(f"{machine['gpu']} with a budget of {budget}{placed}.")
+    else:
+        lines.append("No graphics card: every policy means the same here, so one was measured.")
+    if newest is not None:
+        lines.append(f"Measured: {newest.rates.text()}")
+    return lines
+
+
+def explanations(comparison: Comparison) -> list[str]:
+    """How to read the figures."""
+    lines = [
+        f"Each prompt was read once, and {DECODE_STEPS} tokens were decoded after it; whole answers are "
+        "derived from both. Roofline: the bytes of weights that must move over the measured bandwidth; for a "
+        "prompt, copying once what the GPU lacks, which the CPU's share can undercut."
+    ]
+    if rows.placing_rows(comparison):
+        lines.append(
+            f"Popular and random placement: routing with a Zipf exponent (of {MIXTRAL_ZIPF:g} unless set), "
+            "which makes popularity as useful as it is for Mixtral's real routing."
+        )
+    return lines
+
+
+def _sections(comparison: Comparison) -> list[tuple[str, list[rows.Row]]]:
+    sections = [
+        ("one token after the other, tokens/s", rows.decode_rows(comparison)),
+        ("time to the first token, s", rows.prompt_rows(comparison)),
+        ("beam search, steps/s", rows.beam_rows(comparison)),
+        (f"placement, decode after {INPUTS[0]}, tokens/s", rows.placing_rows(comparison)),
+        ("whole answers, tokens/s (derived)", rows.answer_rows(comparison)),
+    ]
+    return [(title, found) for title, found in sections if found]
+
+
+def _gains(comparison: Comparison) -> list[str]:
+    return [
+        f"{each.width} beams with {each.policy}: {each.gain:.2f} × as fast as beam by beam; "
+        f"{each.allowed:.2f} × fewer experts run: {each.percent:.0f}%."
+        for each in rows.beam_gains(comparison)
+    ]
+
+
+def _newest(comparison: Comparison) -> Record | None:
+    return next(reversed(comparison.records.values()), None)
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return "-"
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:.{digits}f}"
