@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.bench.compare_points import (
@@ -24,17 +25,18 @@ POLICY_ORDER = ("paper", "stream", "cpu", "makespan")
 class Row:
     """One scenario: `cells` by policy, in `unit`; `roofline` in the same unit, None where there is none.
 
-    `best` is the policy that wins. Rates are better when larger, times when smaller.
+    `size`: what varies between the rows of a kind, tokens or beams.
     """
 
     title: str
+    size: int
     unit: str
     cells: dict[str, float]
     roofline: float | None
 
     @property
     def best(self) -> str:
-        """The policy with the best figure."""
+        """The policy with the best figure: the shortest time, or the highest rate."""
         choose = min if self.unit == "s" else max
         return choose(self.cells, key=self.cells.__getitem__)
 
@@ -45,60 +47,59 @@ def policies(comparison: Comparison) -> list[str]:
     return [policy for policy in POLICY_ORDER if policy in found] + sorted(found - set(POLICY_ORDER))
 
 
+def column(comparison: Comparison, policy: str) -> str:
+    """What a policy's figures are called: its name, unless all policies mean the same."""
+    return policy if comparison.setup.machine["gpu"] else "any policy"
+
+
 def decode_rows(comparison: Comparison) -> list[Row]:
     """Single tokens, in tokens per second."""
-    return [
-        row
-        for tokens in INPUTS
-        if (row := _rate_row(comparison, _scenario(Kind.DECODE, tokens), f"decode after {tokens} tokens"))
-    ]
+    return _rate_rows(comparison, Kind.DECODE, INPUTS, "decode after {} tokens")
 
 
 def prompt_rows(comparison: Comparison) -> list[Row]:
     """The time to the first token; the yardstick is copying what is missing, or reading it without a GPU."""
     rows = []
     for tokens in (*INPUTS, *LONG_INPUTS):
-        found = _records(comparison, _scenario(Kind.PROMPT, tokens))
+        found = _records(comparison, Kind.PROMPT, tokens)
         if found:
-            floor = _copying(found)
             cells = {policy: record.seconds for policy, record in found.items()}
-            rows.append(Row(f"first token of {tokens}", "s", cells, floor))
+            floor = max(record.floor for record in found.values())
+            rows.append(Row(f"first token of {tokens}", tokens, "s", cells, floor or None))
     return rows
 
 
 def beam_rows(comparison: Comparison) -> list[Row]:
-    """Steps of a beam search per second."""
-    return [
-        row
-        for width in BEAMS
-        if (row := _rate_row(comparison, _scenario(Kind.BEAMS, width), f"{width} beams, steps"))
-    ]
+    """Beam search, in tokens of the answer per second, that is, in steps."""
+    return _rate_rows(comparison, Kind.BEAMS, BEAMS, "{} beams")
 
 
 def placing_rows(comparison: Comparison) -> list[Row]:
     """Popular against random experts on the GPU, in tokens per second."""
-    words = {Placing.POPULAR: "popular experts resident", Placing.RANDOM: "random experts resident"}
     return [
         row
-        for placing, title in words.items()
-        if (row := _rate_row(comparison, _scenario(Kind.DECODE, INPUTS[0], placing), title))
+        for placing in (Placing.POPULAR, Placing.RANDOM)
+        for row in _rate_rows(comparison, Kind.DECODE, INPUTS[:1], f"{placing} experts resident", placing)
     ]
 
 
-def answer_rows(comparison: Comparison) -> list[Row]:
-    """The paper's grid: tokens per second of a whole answer, its prompt included. Derived, not measured."""
-    rows = []
-    for tokens in INPUTS:
-        prompts = _records(comparison, _scenario(Kind.PROMPT, tokens))
-        steps = _records(comparison, _scenario(Kind.DECODE, tokens))
-        both = [policy for policy in policies(comparison) if policy in prompts and policy in steps]
-        for written in OUTPUTS if both else ():
-            cells = {
-                policy: written / (prompts[policy].seconds + (written - 1) * steps[policy].seconds)
-                for policy in both
-            }
-            rows.append(Row(f"{tokens} in, {written} out", "tokens/s", cells, None))
-    return rows
+def answer_rows(comparison: Comparison, tokens: int) -> list[Row]:
+    """A part of the paper's grid: whole answers to prompts of `tokens`, tokens per second, derived."""
+    steps = _records(comparison, Kind.DECODE, tokens)
+    return [
+        Row(f"{tokens} in, {written} out", written, "tokens/s", cells, None)
+        for written in OUTPUTS
+        if (cells := _answers(comparison, tokens, written, steps))
+    ]
+
+
+def beam_answer_rows(comparison: Comparison) -> list[Row]:
+    """Whole answers of beam searches, in tokens per second, derived as `answer_rows`."""
+    return [
+        Row(f"{BEAM_INPUT} in, {BEAM_OUTPUT} out, {width} beams", width, "tokens/s", cells, None)
+        for width in BEAMS
+        if (cells := _answers(comparison, BEAM_INPUT, BEAM_OUTPUT, _records(comparison, Kind.BEAMS, width)))
+    ]
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class BeamGain:
 
 def beam_gains(comparison: Comparison) -> list[BeamGain]:
     """For every policy and width that were measured, with the policy's single tokens."""
-    alone = _records(comparison, _scenario(Kind.DECODE, BEAM_INPUT))
+    alone = _records(comparison, Kind.DECODE, BEAM_INPUT)
     return [
         BeamGain(
             width,
@@ -131,39 +132,39 @@ def beam_gains(comparison: Comparison) -> list[BeamGain]:
             width * alone[policy].executions / record.executions,
         )
         for width in BEAMS
-        for policy, record in _records(comparison, _scenario(Kind.BEAMS, width)).items()
+        for policy, record in _records(comparison, Kind.BEAMS, width).items()
         if policy in alone and record.executions
     ]
 
 
-def beam_answer_seconds(record: Record, prompt: Record) -> float:
-    """Seconds of a beam search's whole answer of BEAM_OUTPUT tokens, derived from a step and a prompt."""
-    return prompt.seconds + (BEAM_OUTPUT - 1) * record.seconds
+def _rate_rows(
+    comparison: Comparison, kind: Kind, sizes: Sequence[int], title: str, placing: Placing = Placing.EVEN
+) -> list[Row]:
+    """Steps per second; the roofline is that of the policy whose experts lay where most bandwidth is."""
+    rows = []
+    for size in sizes:
+        found = _records(comparison, kind, size, placing)
+        if found:
+            cells = {policy: 1 / record.seconds for policy, record in found.items()}
+            floor = min(record.floor for record in found.values())
+            rows.append(Row(title.format(size), size, "tokens/s", cells, 1 / floor if floor else None))
+    return rows
 
 
-def _rate_row(comparison: Comparison, scenario: str, title: str) -> Row | None:
-    found = _records(comparison, scenario)
-    if not found:
-        return None
-    cells = {policy: 1 / record.seconds for policy, record in found.items()}
-    return Row(title, "tokens/s", cells, 1 / _least_floor(found))
+def _answers(comparison: Comparison, tokens: int, written: int, steps: dict[str, Record]) -> dict[str, float]:
+    """Tokens per second of whole answers by policy: the first token comes with the prompt."""
+    prompts = _records(comparison, Kind.PROMPT, tokens)
+    return {
+        policy: written / (prompts[policy].seconds + (written - 1) * step.seconds)
+        for policy, step in steps.items()
+        if policy in prompts
+    }
 
 
-def _scenario(kind: Kind, size: int, placing: Placing = Placing.EVEN) -> str:
-    return Point(kind, size, "", placing=placing).scenario
-
-
-def _records(comparison: Comparison, scenario: str) -> dict[str, Record]:
+def _records(
+    comparison: Comparison, kind: Kind, size: int, placing: Placing = Placing.EVEN
+) -> dict[str, Record]:
     """A scenario's records by policy, in their order."""
+    scenario = Point(kind, size, "", placing=placing).scenario
     found = {policy: comparison.find(scenario, policy) for policy in policies(comparison)}
     return {policy: record for policy, record in found.items() if record is not None}
-
-
-def _least_floor(found: dict[str, Record]) -> float:
-    """The floor of the policy whose experts were where most bandwidth is: what the machine allows."""
-    return min(record.floor for record in found.values())
-
-
-def _copying(found: dict[str, Record]) -> float | None:
-    """The yardstick of prompts; None where nothing had to be copied."""
-    return max(record.floor for record in found.values()) or None

@@ -16,7 +16,11 @@ def table(comparison: Comparison) -> tuple[str, ...]:
     if not comparison.records:
         return (*lines, "Nothing was measured.")
     names = rows.policies(comparison)
-    lines.append(f"{'':30}" + "".join(f"{name:>{_WIDTH}}" for name in names) + f"{'roofline':>{_WIDTH}}")
+    lines.append(
+        f"{'':30}"
+        + "".join(f"{rows.column(comparison, name):>{_WIDTH}}" for name in names)
+        + f"{'roofline':>{_WIDTH}}"
+    )
     for title, section in _sections(comparison):
         lines.append(title)
         for row in section:
@@ -33,7 +37,7 @@ def markdown(comparison: Comparison, command: str) -> tuple[str, ...]:
     """One table for a README, the best figure of each row in bold, with the machine and the command."""
     names = rows.policies(comparison)
     lines = [
-        "| | " + " | ".join(f"`{name}`" for name in names) + " | bandwidth allows |",
+        "| | " + " | ".join(rows.column(comparison, name) for name in names) + " | bandwidth allows |",
         "|---|" + "---:|" * (len(names) + 1),
     ]
     chosen = [*rows.decode_rows(comparison)[:1], *rows.prompt_rows(comparison), *rows.beam_rows(comparison)]
@@ -85,19 +89,28 @@ def _sections(comparison: Comparison) -> list[tuple[str, list[rows.Row]]]:
     sections = [
         ("one token after the other, tokens/s", rows.decode_rows(comparison)),
         ("time to the first token, s", rows.prompt_rows(comparison)),
-        ("beam search, steps/s", rows.beam_rows(comparison)),
+        ("beam search, tokens of the answer/s", rows.beam_rows(comparison)),
         (f"placement, decode after {INPUTS[0]}, tokens/s", rows.placing_rows(comparison)),
-        ("whole answers, tokens/s (derived)", rows.answer_rows(comparison)),
+        ("whole answers, tokens/s (derived)", _answers(comparison)),
     ]
     return [(title, found) for title, found in sections if found]
 
 
+def _answers(comparison: Comparison) -> list[rows.Row]:
+    single = [row for tokens in INPUTS for row in rows.answer_rows(comparison, tokens)]
+    return single + rows.beam_answer_rows(comparison)
+
+
 def _gains(comparison: Comparison) -> list[str]:
-    return [
-        f"{each.width} beams with {each.policy}: {each.gain:.2f} × as fast as beam by beam; "
-        f"{each.allowed:.2f} × fewer experts run: {each.percent:.0f}%."
-        for each in rows.beam_gains(comparison)
-    ]
+    """A line for each policy."""
+    by_policy: dict[str, list[str]] = {}
+    for each in rows.beam_gains(comparison):
+        words = f"{each.width} beams {each.gain:.2f} × ({each.percent:.0f}% of {each.allowed:.2f})"
+        by_policy.setdefault(rows.column(comparison, each.policy), []).append(words)
+    if not by_policy:
+        return []
+    title = "All beams together against one by one, and the share of what fewer runs of experts allow:"
+    return [title, *(f"  {policy}: {', '.join(words)}." for policy, words in by_policy.items())]
 
 
 def _newest(comparison: Comparison) -> Record | None:
@@ -107,5 +120,5 @@ def _newest(comparison: Comparison) -> Record | None:
 def _cell(value: float | None) -> str:
     if value is None:
         return "-"
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
     return f"{value:.{digits}f}"

@@ -34,7 +34,7 @@ def check_can_draw() -> None:
             "Drawing needs matplotlib, which is not installed.",
             why=f"Python says: {error}.",
             action="Install it beside the program (in a checkout: .venv/bin/pip install matplotlib), or leave"
-            " --plot out: a run saved with --json can be drawn later with --from.",
+            " --plot out: a run that was kept in a file can be drawn later.",
         ) from error
 
 
