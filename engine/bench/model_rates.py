@@ -10,9 +10,10 @@ import torch
 
 from engine.bench.rates import Rates
 from engine.bench.reading import read_gbs
-from engine.experts.bank import all_experts
+from engine.experts.bank import ExpertBank, all_experts
 from engine.models.loader import LoadedModel
 from engine.progress import CancelToken
+from kernels.bandwidth import measure_read_gbs
 from kernels.cpu import ExpertJob
 
 _SECONDS = 1.0  # of each measurement
@@ -29,7 +30,10 @@ def measure_rates(
 
     `gpu`: what `gpu_read_rate` found before the model took the GPU's memory.
     """
-    read = 1e9 * read_gbs(parts.pool, parts.bank.arena, seconds, cancel)
+    if not parts.bank.held.any():  # all experts are on the GPU, and only there
+        read = 1e9 * measure_read_gbs(parts.pool, seconds)
+        return Rates(read, read, gpu=gpu)
+    read = 1e9 * read_gbs(parts.pool, _held_memory(parts.bank), seconds, cancel)
     reader = _CpuReader(parts)
     reader.run(min(0.1, seconds))  # wakes the threads
     cpu = reader.run(seconds)
@@ -113,6 +117,17 @@ class _Copier:
             self._target[: len(piece)].copy_(piece, non_blocking=True)
             event: torch.cuda.Event = self._stream.record_event()
             return event
+
+
+def _held_memory(bank: ExpertBank) -> torch.Tensor:
+    """The longest part of the arena in which every expert is held: pages given back read as one of zeros."""
+    stride = bank.arena.numel() // bank.held.size
+    best = run = end = 0
+    for number, held in enumerate(bank.held.ravel().tolist(), start=1):
+        run = run + 1 if held else 0
+        if run > best:
+            best, end = run, number
+    return bank.arena[(end - best) * stride : end * stride]
 
 
 def _pieces(memory: torch.Tensor) -> list[torch.Tensor]:

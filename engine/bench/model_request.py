@@ -59,20 +59,21 @@ class Subject:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """One run of `fiddler bench model`: each prompt length `repeats` times, then `decode` tokens."""
+    """One run of `fiddler bench model`: each prompt length `repeats` times, then `decode` tokens.
+
+    `soak`: tokens of many conversations afterwards; 0 for none.
+    """
 
     subject: Subject
     prompts: tuple[int, ...] = (32, 512)
     decode: int = 32
     repeats: int = 3
+    soak: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.decode <= MAX_TOKENS:
             raise BenchError(f"1 to {MAX_TOKENS} tokens can be decoded, not {self.decode}.")
         if not 1 <= self.repeats <= 100:
             raise BenchError(f"A prompt is read 1 to 100 times, not {self.repeats}.")
-
-    @property
-    def context(self) -> int:
-        """Tokens the context must hold."""
-        return max(self.prompts) + self.decode + 1
+        if not 0 <= self.soak <= MAX_TOKENS:
+            raise BenchError(f"--soak writes up to {MAX_TOKENS} tokens, not {self.soak}.")

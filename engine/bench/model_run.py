@@ -12,6 +12,7 @@ from engine.bench.model_request import ModelRequest
 from engine.bench.model_subject import LoadedSubject, load_subject
 from engine.bench.rates import Rates
 from engine.bench.roofline import decode_seconds, prefill_seconds
+from engine.bench.soak import soak
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 
 _WARM_UP = (16, 4)  # tokens of a prompt, and single ones, whose times do not count
@@ -55,6 +56,9 @@ class ModelRun:
             report.prompts.append(prompt_figure(subject, rates, tokens, works))
         self._progress(Progress("Decoding"))
         report.decode = decode_figure(subject, rates, driver.decode(request.decode))
+        if request.soak:
+            figures = soak(subject, driver, request.soak, self._progress, self._cancel)
+            report.soak = figures.to_dict()
 
 
 def describe(subject: LoadedSubject) -> dict[str, object]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from engine import vram
 from engine.bench.memory_watch import MemoryWatch
 from engine.bench.model_rates import gpu_read_rate
 from engine.bench.model_request import Subject
@@ -94,19 +95,37 @@ def load_subject(subject: Subject, progress: ProgressCallback, cancel: CancelTok
     hardware = detect(subject.folder or Path.cwd())
     if options.device == "cpu":
         hardware = hardware.without_gpu()
+    free_before = 0 if hardware.gpu is None else hardware.gpu.vram_free
+    if hardware.has_gpu:
+        hardware = vram.start_cuda(hardware)
     plan = make_plan(hardware, info, options)
     plan.requirements.check(force=options.force)
     placement = place_uniform(plan.layers, plan.experts, plan.expert_slots)
     device = torch.device("cpu") if not plan.has_gpu else compute_device(plan.device)
     gpu_rate = gpu_read_rate(device) if device.type == "cuda" else None
-    chosen = replace(options, device=plan.device, threads=plan.threads)
+    budget = plan.vram_budget if plan.has_gpu else None
+    chosen = replace(options, device=plan.device, threads=plan.threads, vram_budget=budget)
     placed = placement if plan.has_gpu else None
     if subject.folder is None:
-        parts = make_model(info, chosen, placed, progress, cancel)
+        parts = make_model(info, chosen, placed, progress, cancel, keep_residents=plan.keep_residents)
     else:
-        parts = load_model(subject.folder, chosen, placed, progress, cancel)
-    gpu = hardware.gpu
-    watch = MemoryWatch(parts.model.device, 0 if gpu is None else gpu.vram_free, plan.vram_budget)
+        kept = plan.keep_residents
+        parts = load_model(subject.folder, chosen, placed, progress, cancel, keep_residents=kept)
+    watch = MemoryWatch(parts.model.device, free_before, plan.vram_budget)
     loaded = LoadedSubject(subject, hardware, plan, parts, placement, watch, gpu_rate)
     loaded.route(zipf=subject.zipf)
+    try:
+        _wait_until_pinned(loaded, progress, cancel)
+    except BaseException:
+        parts.close()
+        raise
     return loaded
+
+
+def _wait_until_pinned(loaded: LoadedSubject, progress: ProgressCallback, cancel: CancelToken) -> None:
+    """What goes on in the background after loading would be in the figures."""
+    registration = loaded.parts.bank.registration
+    if registration is not None:
+        progress(Progress("Pinning memory"))
+        while not registration.wait(0.1):
+            cancel.raise_if_cancelled()

@@ -24,6 +24,7 @@ def table(report: ModelReport) -> tuple[str, ...]:
             f"({format_seconds(decode.mean)}, median {format_seconds(decode.median)}); bandwidth allows "
             f"{format_seconds(decode.floor)}: {decode.percent:.0f}% reached."
         )
+    lines += _soak(report)
     lines += _memory(report)
     if not report.complete:
         lines.append("Interrupted: the rest was not measured.")
@@ -49,6 +50,17 @@ def head(report: ModelReport) -> list[str]:
     if report.rates is not None:
         lines.append(f"Measured: {report.rates.text()}")
     return lines
+
+
+def _soak(report: ModelReport) -> list[str]:
+    soak = report.soak
+    if soak is None:
+        return []
+    return [
+        f"{soak['tokens']} tokens in {soak['conversations']} conversations, {soak['full']} of which filled the "
+        f"context: RAM grew by {format_bytes(soak['ram_growth'])}, the GPU's memory by "
+        f"{format_bytes(soak['gpu_growth'])}; the last tenth took {soak['slowdown']:.2f} × the first's time."
+    ]
 
 
 def _memory(report: ModelReport) -> list[str]:

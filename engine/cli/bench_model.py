@@ -48,6 +48,13 @@ def add_to(benchmarks: Any) -> None:
         metavar="N",
         help="times each prompt is read (default: %(default)s)",
     )
+    parser.add_argument(
+        "--soak",
+        type=int,
+        default=_DEFAULTS.soak,
+        metavar="TOKENS",
+        help="then write so many in 40 conversations, and watch memory and speed",
+    )
     add_subject(parser)
     shared.add_loading(parser, model=False)
     shared.add_output(parser)
@@ -109,7 +116,9 @@ def request(arguments: argparse.Namespace) -> requests.ModelRequest:
     """What the arguments ask for. Raises EngineError for what cannot be."""
     prompts = parse_tokens(arguments.prompts)
     context = max(prompts) + max(0, arguments.tokens) + 1
-    return requests.ModelRequest(subject(arguments, context), prompts, arguments.tokens, arguments.repeats)
+    return requests.ModelRequest(
+        subject(arguments, context), prompts, arguments.tokens, arguments.repeats, arguments.soak
+    )
 
 
 def check(arguments: argparse.Namespace) -> None:
