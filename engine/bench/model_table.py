@@ -57,8 +57,8 @@ def _soak(report: ModelReport) -> list[str]:
     if soak is None:
         return []
     return [
-        f"{soak['tokens']} tokens in {soak['conversations']} conversations, {soak['full']} of which filled the "
-        f"context: RAM grew by {format_bytes(soak['ram_growth'])}, the GPU's memory by "
+        f"{soak['tokens']} tokens in {soak['conversations']} conversations, {soak['full']} of which filled "
+        f"the context: RAM grew by {format_bytes(soak['ram_growth'])}, the GPU's memory by "
         f"{format_bytes(soak['gpu_growth'])}; the last tenth took {soak['slowdown']:.2f} × the first's time."
     ]
 

@@ -19,7 +19,7 @@ _SHORT = 16  # tokens of the shortest prompts
 
 @dataclass(frozen=True)
 class SoakFigures:
-    """What happened over `tokens` tokens in `conversations` conversations, `full` of which filled the context.
+    """What happened over `tokens` tokens in `conversations` conversations; `full` filled the context.
 
     Bytes that RAM and the GPU's allocator grew by after the first tenth; seconds of a token in the first and
     in the last tenth (medians).
