@@ -12,7 +12,7 @@ from engine.cli import arguments as shared
 from engine.cli.console import Console
 from engine.errors import GenerationError
 from engine.events import Event, Finished, GenerationStats, Place, PromptProgress, TextDelta
-from engine.params import GenerationParams, Message, SamplingParams
+from engine.params import GenerationParams, Message
 from engine.progress import CancelToken, Progress
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace, console: Console, cancel: CancelToken) ->
             events = engine.generate(messages, chosen, cancel)
         answer, finished = _follow(events, console)
         if console.json:
-            console.result(_report(engine, chosen.sampling, answer, finished))
+            console.result(_report(engine, chosen, answer, finished))
         elif not answer.endswith("\n"):
             console.write("\n")
         if not console.json:
@@ -147,7 +147,7 @@ def _others(finished: Finished) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _report(engine: Engine, sampling: SamplingParams, answer: str, finished: Finished) -> dict[str, Any]:
+def _report(engine: Engine, chosen: GenerationParams, answer: str, finished: Finished) -> dict[str, Any]:
     stats = asdict(finished.stats)
     stats["hits"] = {place.name.lower(): finished.stats.hits.total(place) for place in Place}
     return {
@@ -156,7 +156,9 @@ def _report(engine: Engine, sampling: SamplingParams, answer: str, finished: Fin
         "answers": [asdict(found) for found in finished.answers],
         "finish_reason": str(finished.reason),
         "message": finished.message,
-        "sampling": asdict(sampling),
+        "sampling": asdict(chosen.sampling),
+        "beams": chosen.beams,
+        "length_penalty": chosen.length_penalty,
         "stats": stats,
         "policy": engine.options.policy,
         "precision": engine.options.precision,

@@ -125,6 +125,33 @@ def test_a_stop_string_ends_the_answer(folder: str, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == whole.split(middle)[0] + "\n"
 
 
+def test_the_best_answers_of_a_beam_search_are_told_with_their_scores(
+    folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--max-tokens", "6", "--beams", "4", "--length-penalty", "0.5", "--early-stopping"]
+    assert generate(folder, *arguments, "--answers", "3") == 0
+    lines = capsys.readouterr().out
+    assert generate(folder, *arguments, "--answers", "3", "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["beams"], report["length_penalty"]) == (4, 0.5)
+    answers = report["answers"]
+    assert [answer["reason"] for answer in answers] == ["length"] * 3
+    assert report["answer"] == answers[0]["text"]
+    assert lines.startswith(answers[0]["text"])
+    for answer in answers:
+        assert answer["text"].rstrip() in lines
+        assert f"(score {answer['score']:.4f})" in lines
+    assert generate(folder, *arguments) == 0
+    assert capsys.readouterr().out == f"{answers[0]['text']}\n"
+
+
+def test_impossible_numbers_of_beams_are_refused(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        generate(folder, "--beams", "2", "--answers", "3")
+    assert caught.value.code == 2
+    assert "answers cannot be 3" in capsys.readouterr().err
+
+
 def test_an_error_is_told_in_three_parts_on_stderr(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

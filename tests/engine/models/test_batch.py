@@ -11,6 +11,7 @@ from engine.events import Phase
 from engine.kvbatch import SequenceBatch
 from engine.models.loader import load_model
 from engine.options import LoadOptions
+from engine.placement import place_uniform
 
 STEPS = 12
 
@@ -98,3 +99,32 @@ def test_without_room_nothing_changes(loaded):
     logits = model.forward_batch(torch.tensor([1, 1]), batch)
     want = alone(model, torch.cat((random_ids(6), torch.tensor([1]))))[-1]
     torch.testing.assert_close(logits, want.expand(2, -1), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU")
+@pytest.mark.parametrize("number_format", [torch.float32, torch.bfloat16])
+def test_on_a_gpu_sequences_have_the_logits_they_have_alone(make_model, number_format):
+    model = make_model(sliding_window=9, num_local_experts=8)
+    placement = place_uniform(2, 8, 8)
+    random = np.random.default_rng(4)
+    tolerance = 1e-3 if number_format == torch.float32 else 5e-2
+    options = LoadOptions(device="cuda", threads=2)
+    with load_model(model.path, options, placement, gpu_format=number_format) as loaded:
+        model = loaded.model
+        batch = SequenceBatch(model.new_cache(200), 8)
+        histories = [random_ids(length, seed=length).tolist() for length in (3, 14, 8)]
+        for history in histories:
+            add(model, batch, torch.tensor(history))
+        for _ in range(20):
+            parents = random.integers(0, len(histories), random.integers(1, 9)).tolist()
+            batch.reorder(parents)
+            tokens = torch.from_numpy(random.integers(0, 61, len(parents)))
+            logits = model.forward_batch(tokens, batch)
+            histories = [
+                [*histories[parent], int(token)] for parent, token in zip(parents, tokens, strict=True)
+            ]
+            want = torch.stack([alone(model, torch.tensor(history))[-1] for history in histories])
+            errors = (logits - want).norm(dim=1) / want.norm(dim=1)
+            assert errors.median() <= tolerance  # a router's near tie may go the other way in bf16
+            assert number_format == torch.bfloat16 or errors.max() <= tolerance
