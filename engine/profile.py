@@ -21,7 +21,7 @@ from engine.precision import PRECISIONS
 from engine.units import format_seconds
 from kernels.formats import WeightFormat
 
-VERSION = 1
+VERSION = 2  # 1: CPU and copies were measured one after the other only
 
 
 class ProbeKind(StrEnum):
@@ -31,18 +31,35 @@ class ProbeKind(StrEnum):
     CPU_EXPERT = "cpu_expert"
     GPU_EXPERT = "gpu_expert"
     WEIGHT_COPY = "weight_copy"
+    CPU_START = "cpu_start"
+    COPY_START = "copy_start"
+    CPU_ALONE = "cpu_alone"
+    CPU_TOGETHER = "cpu_together"
+    COPY_TOGETHER = "copy_together"
     ACTIVATION_COPY = "activation_copy"
     OTHER_DECODE = "other_decode"
     POPULARITY = "popularity"
     DECODE = "decode"
 
 
-_BY_TOKENS = (ProbeKind.KERNELS, ProbeKind.CPU_EXPERT, ProbeKind.GPU_EXPERT, ProbeKind.ACTIVATION_COPY)
+_NOT_BY_TOKENS = (
+    ProbeKind.WEIGHT_COPY,
+    ProbeKind.CPU_START,
+    ProbeKind.COPY_START,
+    ProbeKind.OTHER_DECODE,
+    ProbeKind.POPULARITY,
+    ProbeKind.DECODE,
+)
 _PROBE_NAMES = {
     ProbeKind.KERNELS: "One expert with the fastest kernels",
     ProbeKind.CPU_EXPERT: "One expert on the CPU",
     ProbeKind.GPU_EXPERT: "One expert on the GPU",
     ProbeKind.WEIGHT_COPY: "Copying one expert to the GPU",
+    ProbeKind.CPU_START: "Starting the CPU's threads",
+    ProbeKind.COPY_START: "Starting a copy to the GPU",
+    ProbeKind.CPU_ALONE: "One expert on the CPU in a row of many",
+    ProbeKind.CPU_TOGETHER: "The same while experts are copied",
+    ProbeKind.COPY_TOGETHER: "Copying one expert while the CPU works",
     ProbeKind.ACTIVATION_COPY: "Activations to the CPU and back",
     ProbeKind.OTHER_DECODE: "A decode step without its experts",
     ProbeKind.POPULARITY: "Reading the profile text, per token",
@@ -66,7 +83,7 @@ class Probe:
     def name(self) -> str:
         """What was measured, in words, with the token count where it matters."""
         name = _PROBE_NAMES[self.kind]
-        if self.kind in _BY_TOKENS:
+        if self.kind not in _NOT_BY_TOKENS:
             return f"{name}, {self.tokens} token{'s' if self.tokens != 1 else ''}"
         return name
 
@@ -140,7 +157,17 @@ class Profile:
             f"Predicted {self.predicted_tokens_per_second:.1f} tokens per second, "
             f"measured {self.measured_tokens_per_second:.1f} ({self.prediction_error:+.0%} time).",
             f"The CPU's times are within {fit:.0%} of a straight line on average.",
+            *(() if self.latency.together is None else (self._together_text(),)),
             *(() if self.kernels is None else (self.kernels.text(),)),
+        )
+
+    def _together_text(self) -> str:
+        slowdown, copy_seconds = self.latency.at_once(1)
+        stretch = copy_seconds / self.latency.transfer_lat()
+        gain = 1 / slowdown + self.latency.cpu_lat(1) / copy_seconds
+        return (
+            f"While experts are copied the CPU takes {slowdown:.2f} times as long and a copy {stretch:.2f} "
+            f"times: together they do {gain:.2f} times as much as the CPU alone."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -169,13 +196,22 @@ class Profile:
     def from_json(text: str) -> Profile:
         """Read a profile file's text. Raises `CalibrationError` with the reason if it is not one."""
         try:
-            return Profile._from_dict(json.loads(text))
+            data = json.loads(text)
+            older = data["version"] in range(1, VERSION)
+            profile = None if older else Profile._from_dict(data)
         except (ValueError, KeyError, TypeError, AttributeError, CalibrationError) as error:
             raise CalibrationError(
                 "The saved calibration cannot be read.",
                 why=f"Its file is damaged or from another version ({_first_line(error)}).",
                 action="Calibrate again; the old file is kept aside.",
             ) from error
+        if profile is None:
+            raise CalibrationError(
+                "The saved calibration is from an older version of this program.",
+                why="It does not say how fast the CPU and copies to the graphics card are at the same time.",
+                action="Calibrate again; the old file is kept aside.",
+            )
+        return profile
 
     def to_json(self) -> str:
         """The text of a profile file."""

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import itertools
+import time
+from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 import torch
 
+from engine.calibration.cpu_experts import intercept
 from engine.calibration.probes import shuffled_experts
 from engine.calibration.timing import Timing, measure
 from engine.experts.link import CudaLink, DirectLink, HostLink
+from engine.experts.panels import Panels
 from engine.experts.slots import GpuExperts
 from engine.experts.stream import CudaStream, DirectStream, ExpertStream
 from engine.models.loader import LoadedModel
 from engine.stats import HitCounters
+
+_PART = 8  # the part of an expert, one in so many, that the cost of starting is found with
+_AHEAD = 3  # copies waiting behind the one under way: the stream never runs dry between two looks at it
 
 
 class GpuProbes:
@@ -32,6 +40,8 @@ class GpuProbes:
         self._stream: ExpertStream = executor.stream
         self._device = self._gpu.device
         self._is_cuda = self._device.type == "cuda"
+        if parts.bank.registration is not None:  # copies are slow from what is not pinned yet
+            parts.bank.registration.wait()
         if self._gpu.resident.all():
             nothing = np.zeros_like(self._gpu.resident)
             self._gpu = GpuExperts(
@@ -58,8 +68,33 @@ class GpuProbes:
         return measure(run)
 
     def weight_copy(self) -> Timing:
-        """One expert's weights from the host into a slot, unpacked and ready for use."""
+        """One expert's weights from the host into a slot, there to be used."""
         return measure(self._fetch)
+
+    def copy_start(self) -> Timing:
+        """What a copy takes that does not depend on how much of an expert is meant: from two sizes of it."""
+        panels = self._gpu.shape.panels
+        last = (panels - max(1, panels // _PART), panels)
+        part = measure(lambda: self._fetch(last if last[0] else None))
+        return intercept(part, measure(self._fetch), (panels - last[0]) / panels)
+
+    def copies(self, goes_on: Callable[[], bool]) -> tuple[int, float]:
+        """Copy whole experts without a pause for as long as asked: how many, and their seconds in sum."""
+        self._synchronise()
+        self._stream.take_copy_seconds()
+        under_way: deque[torch.cuda.Event] = deque()
+        count = 0
+        while count == 0 or goes_on():
+            place = self._start()
+            count += 1
+            if self._is_cuda:
+                self._stream.wait(place)
+                under_way.append(torch.cuda.current_stream(self._device).record_event())
+            while len(under_way) > _AHEAD:
+                _wait_quietly(under_way.popleft())
+        while under_way:
+            _wait_quietly(under_way.popleft())
+        return count, self._stream.take_copy_seconds()
 
     def activation_copy(self, tokens: int) -> Timing:
         """`tokens` activations and their routing to the host, and as many results back and added."""
@@ -80,14 +115,25 @@ class GpuProbes:
 
         return measure(run)
 
-    def _fetch(self) -> None:
-        item = next(self._missing)
-        if self._gpu.present[item]:  # in a slot still: only one or two are missing
-            self._gpu.empty_slots()
-        self._stream.release(self._stream.fetch(*item))
+    def _fetch(self, panels: Panels | None = None) -> None:
+        self._start(panels)
         self._synchronise()
+
+    def _start(self, panels: Panels | None = None) -> int:
+        item = next(self._missing)
+        if self._gpu.present[item]:  # in a slot still: only a few are missing
+            self._gpu.empty_slots()
+        place = self._stream.fetch(*item, panels)
+        self._stream.release(place)
+        return place
 
     def _synchronise(self) -> None:
         """Wait until the GPU has done everything, copies included."""
         if self._is_cuda:
             torch.cuda.synchronize(self._device)
+
+
+def _wait_quietly(event: torch.cuda.Event) -> None:
+    """Wait for an event without taking a core from the threads that are measured meanwhile."""
+    while not event.query():  # type: ignore[no-untyped-call]
+        time.sleep(100e-6)

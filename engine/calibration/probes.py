@@ -19,8 +19,8 @@ from engine.events import Phase
 from engine.executor import ExpertExecutor
 from engine.models.mixtral import MixtralModel
 
-# The paper's range; beyond 64 tokens an expert's time on the CPU is a straight line.
-TOKEN_COUNTS = (1, 2, 4, 8, 16, 32, 64)
+# From decode to a prompt of a thousand tokens; beyond 256 an expert's time is a straight line.
+TOKEN_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _PROMPT, _STEPS = 64, 96  # tokens in the cache when decode steps are timed, and how many steps at most
 _WARM_UP = 2
 _PROBE_SECONDS, _DECODE_SECONDS = 0.5, 1.5

@@ -13,18 +13,20 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from engine.calibration.cpu_experts import CpuExperts
 from engine.calibration.gpu_probes import GpuProbes
 from engine.calibration.kernels import choose_kernels
 from engine.calibration.partial import PartialResult
 from engine.calibration.popularity import PROFILE_TEXT, read_popularity
 from engine.calibration.probes import TOKEN_COUNTS, DecodeProbes
 from engine.calibration.timing import Timing
+from engine.calibration.together import TOGETHER_COUNTS, TogetherProbes
 from engine.checkpoint.inspect import ModelInfo
 from engine.errors import CalibrationError
 from engine.generation.tokenizer import Tokenizer
 from engine.hardware.facts import Hardware
 from engine.kernel_choice import KernelChoice, apply_kernels
-from engine.latency import Curve, LatencyModel
+from engine.latency import Curve, LatencyModel, Together
 from engine.models.loader import LoadedModel
 from engine.options import LoadOptions
 from engine.paths import asset, profiles_dir
@@ -154,10 +156,17 @@ class _Calibration:
         for tokens in TOKEN_COUNTS:
             yield _Step(ProbeKind.CPU_EXPERT, tokens, partial(self._decode.cpu_expert, tokens))
         if self._parts.model.device.type == "cuda":
-            gpu = GpuProbes(self._parts)
+            cpu, gpu = CpuExperts(self._parts), GpuProbes(self._parts)
             for tokens in TOKEN_COUNTS:
                 yield _Step(ProbeKind.GPU_EXPERT, tokens, partial(gpu.expert, tokens))
             yield _Step(ProbeKind.WEIGHT_COPY, 0, gpu.weight_copy)
+            yield _Step(ProbeKind.COPY_START, 0, gpu.copy_start)
+            yield _Step(ProbeKind.CPU_START, 0, cpu.start)
+            together = TogetherProbes(cpu, gpu)
+            for tokens in TOGETHER_COUNTS:
+                yield _Step(ProbeKind.CPU_ALONE, tokens, partial(together.cpu_alone, tokens))
+                yield _Step(ProbeKind.CPU_TOGETHER, tokens, partial(together.cpu_together, tokens))
+                yield _Step(ProbeKind.COPY_TOGETHER, tokens, partial(together.copy_together, tokens))
             for tokens in (1, TOKEN_COUNTS[-1]):
                 yield _Step(ProbeKind.ACTIVATION_COPY, tokens, partial(gpu.activation_copy, tokens))
         yield _Step(ProbeKind.OTHER_DECODE, 1, self._decode.without_experts)
@@ -221,11 +230,24 @@ def fit(probes: Mapping[tuple[ProbeKind, int], Probe]) -> LatencyModel:
     cpu, other = curve(ProbeKind.CPU_EXPERT), probes.get((ProbeKind.OTHER_DECODE, 1))
     if cpu is None or other is None or other.seconds <= 0:
         raise CalibrationError("The calibration is incomplete.", action="Calibrate again.")
-    copy = probes.get((ProbeKind.WEIGHT_COPY, 0))
+    once = {kind: probe.seconds for (kind, tokens), probe in probes.items() if tokens == 0}
     return LatencyModel(
         cpu=cpu,
         other_decode=other.seconds,
         gpu=curve(ProbeKind.GPU_EXPERT),
-        transfer=None if copy is None else copy.seconds,
+        transfer=once.get(ProbeKind.WEIGHT_COPY),
         activation=curve(ProbeKind.ACTIVATION_COPY),
+        together=_together(probes),
+        cpu_start=once.get(ProbeKind.CPU_START, 0.0),
+        copy_start=once.get(ProbeKind.COPY_START, 0.0),
     )
+
+
+def _together(probes: Mapping[tuple[ProbeKind, int], Probe]) -> Together | None:
+    kinds = (ProbeKind.CPU_ALONE, ProbeKind.CPU_TOGETHER, ProbeKind.COPY_TOGETHER)
+    counts = sorted(tokens for kind, tokens in probes if kind is ProbeKind.COPY_TOGETHER)
+    if not counts:
+        return None
+    alone, beside, copies = ([probes[kind, tokens].seconds for tokens in counts] for kind in kinds)
+    slowdowns = (slow / usual for slow, usual in zip(beside, alone, strict=True))
+    return Together(tuple(counts), tuple(slowdowns), tuple(copies))

@@ -26,7 +26,7 @@ class Timing:
 
 
 def measure(
-    action: Callable[[], object],
+    action: Callable[[], float | None],
     *,
     seconds: float = 0.3,
     least: int = 7,
@@ -37,7 +37,8 @@ def measure(
     """Time single calls of `action` for about `seconds`, between `least` and `most` of them.
 
     The first `warm_up` calls are not counted: they wake threads and fill buffers. The action must have
-    finished its work when it returns (synchronise a GPU inside it).
+    finished its work when it returns (synchronise a GPU inside it). If it returns seconds they are what
+    counts, for an action that prepares something first.
     """
     for _ in range(warm_up):
         action()
@@ -45,6 +46,6 @@ def measure(
     end = clock() + seconds
     while len(times) < least or (len(times) < most and clock() < end):
         begin = clock()
-        action()
-        times.append(clock() - begin)
+        taken = action()
+        times.append(clock() - begin if taken is None else taken)
     return Timing.of(times)

@@ -17,6 +17,7 @@ from engine.profile import Probe, ProbeKind, Profile
 from kernels.formats import WeightFormat
 from kernels.isa import Isa
 from kernels.tuning import FormatTuning, Way
+from tests.engine.costs import SERVER
 
 PROBES = tuple(Probe(ProbeKind.CPU_EXPERT, count, 1e-3 * count, 0.05) for count in (1, 2, 4))
 
@@ -90,7 +91,7 @@ def test_the_fit_error_and_the_prediction_error_are_in_the_file() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"version": 2},
+        {"version": 3},
         {"popularity": [1, 2]},
         {"popularity": [[float("nan")]]},
         {"popularity": [[-0.1]]},
@@ -109,6 +110,24 @@ def test_damaged_files_are_refused_with_reason_and_action(change: dict[str, Any]
         Profile.from_json(json.dumps(data))
     assert caught.value.why
     assert "Calibrate again" in caught.value.action
+
+
+def test_an_older_calibration_is_said_to_be_one() -> None:
+    data = profile().to_dict() | {"version": 1}
+    del data["latency"]["together"]
+    with pytest.raises(CalibrationError, match="older version") as caught:
+        Profile.from_json(json.dumps(data))
+    assert "at the same time" in caught.value.why
+    assert "Calibrate again" in caught.value.action
+
+
+def test_the_summary_says_what_working_together_gains() -> None:
+    together = replace(profile(), latency=SERVER)
+    text = next(line for line in together.summary() if "together" in line)
+    assert "the CPU takes 1.23 times as long and a copy 1.25 times" in text
+    assert "1.23 times as much as the CPU alone" in text
+    assert Profile.from_json(together.to_json()).latency == SERVER
+    assert not any("together" in line for line in profile().summary())
 
 
 @given(cut=st.integers(0, 2000), junk=st.text(max_size=20))

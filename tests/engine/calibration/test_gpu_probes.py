@@ -20,7 +20,7 @@ from engine.placement import place_uniform
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(action: Callable[[], object]) -> Timing:
+    def measure(action: Callable[[], object], **_: Any) -> Timing:
         for _ in range(6):
             action()
         return Timing(1e-3, 0.0)

@@ -80,7 +80,7 @@ def test_without_a_gpu_only_the_cpu_is_measured_and_the_profile_is_found_again(
     assert steps[-1].done == steps[-1].total == len(ALL_PROBES)
 
 
-@pytest.mark.parametrize("at", [0, 1, 4, 8, 9, 10])
+@pytest.mark.parametrize("at", [0, 1, 4, 9, 10, 11, 12])
 def test_a_cancelled_calibration_goes_on_where_it_stopped(
     engine: OneModel, folder: Path, taken: list[Any], at: int
 ) -> None:
@@ -103,7 +103,7 @@ def test_a_cancelled_calibration_goes_on_where_it_stopped(
     profile = calibrate(engine, on_probe=again.append, folder=folder)
     assert names(again) == ALL_PROBES
     assert again[:at] == shown
-    assert before == min(max(at - 1, 0), 8)
+    assert before == min(max(at - 1, 0), len(CPU_PROBES) + 1)
     assert len(taken) == len(ALL_PROBES) - 2  # each measured once; kernels and popularity by other means
     assert find_profile(MACHINE, engine.info, threads=1, folder=folder).profile is not None
     assert profile.probes == tuple(again)
@@ -165,6 +165,11 @@ def test_probes_become_a_latency_model() -> None:
         Probe(ProbeKind.WEIGHT_COPY, 0, 7e-3),
         Probe(ProbeKind.ACTIVATION_COPY, 1, 3e-5),
         Probe(ProbeKind.OTHER_DECODE, 1, 4e-3),
+        Probe(ProbeKind.COPY_START, 0, 4e-5),
+        Probe(ProbeKind.CPU_START, 0, 2e-5),
+        *(Probe(ProbeKind.CPU_ALONE, tokens, 2e-3 * tokens) for tokens in (1, 16)),
+        *(Probe(ProbeKind.CPU_TOGETHER, tokens, 2.4e-3 * tokens) for tokens in (16, 1)),
+        *(Probe(ProbeKind.COPY_TOGETHER, tokens, 9e-3 - tokens * 1e-4) for tokens in (1, 16)),
     ]
     latency = fit({(probe.kind, probe.tokens): probe for probe in taken})
     assert latency.has_gpu
@@ -173,5 +178,8 @@ def test_probes_become_a_latency_model() -> None:
     assert latency.activation is not None
     assert latency.activation(1) == 3e-5
     assert latency.other_decode == 4e-3
+    assert (latency.start_copy(), latency.start_cpu()) == (4e-5, 2e-5)
+    assert latency.at_once(1) == pytest.approx((1.2, 8.9e-3))
+    assert latency.at_once(300) == pytest.approx((1.2, 7.4e-3))
     with pytest.raises(CalibrationError):
         fit({})
