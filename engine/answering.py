@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from engine.accounting import TimeAccount
 from engine.errors import GenerationError
 from engine.events import Event, ExpertHits
 from engine.generation.batch import generate_batch
@@ -19,7 +20,8 @@ from engine.session import Session
 class Answerer:
     """Answers with one session's model.
 
-    `closing` tells that everything has to end; `hits` returns the model's running total of executions.
+    `closing` tells that everything has to end; `hits` returns the model's running total of executions,
+    `account` has that of the time of decode steps.
     """
 
     def __init__(
@@ -28,12 +30,14 @@ class Answerer:
         eos_ids: frozenset[int],
         session: Session,
         hits: Callable[[], ExpertHits],
+        account: TimeAccount,
         closing: Callable[[], bool],
     ) -> None:
         self.session = session
         self._tokenizer = tokenizer
         self._eos_ids = eos_ids
         self._hits = hits
+        self._account = account
         self._closing = closing
 
     def answer(
@@ -69,6 +73,7 @@ class Answerer:
         cancel: CancelToken | None,
         started: float,
     ) -> Request:
+        self._account.pause()
         after_text = isinstance(prompt, str) and bool(prompt)
         encoded = (
             self._tokenizer.encode(prompt) if isinstance(prompt, str) else self._tokenizer.encode_chat(prompt)
@@ -81,6 +86,7 @@ class Answerer:
             hits=self._hits,
             cancelled=lambda: self._closing() or (cancel is not None and cancel.cancelled),
             started=started,
+            time_split=self._account.snapshot,
         )
 
 

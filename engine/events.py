@@ -8,6 +8,8 @@ from enum import IntEnum, StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from engine.accounting import TimeSplit
+
 
 class Phase(IntEnum):
     """The two halves of a generation: reading the prompt, and writing the answer."""
@@ -77,6 +79,7 @@ class GenerationStats:
     context_length: int = 0  # its capacity
     seed: int | None = None
     hits: ExpertHits = field(default_factory=lambda: ExpertHits.zeros(0, 0))
+    time: TimeSplit = field(default_factory=TimeSplit)  # where the decode steps' time went
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import torch
 from engine import vram
 from engine.answering import Answerer, params_for_each
 from engine.checkpoint.inspect import ModelInfo, inspect_model
+from engine.drift import Drift
 from engine.errors import EngineError, GenerationError, HardwareError, ShortageError
 from engine.events import Event
 from engine.generation.defaults import default_params, eos_ids
@@ -78,6 +79,7 @@ class Engine:
             tokenizer.eos_ids | eos_ids(self.info.path),
             Session(parts.model, plan.context_length, plan.prefill_chunk),
             parts.counters.snapshot,
+            parts.executor.account,
             lambda: self._closing,
         )
         self._parts: LoadedModel | None = parts
@@ -219,7 +221,7 @@ class Engine:
     def use_profile(self, profile: Profile) -> None:
         """Use a new calibration; not while an answer runs. Where experts lie changes when loading again."""
         self.profile = profile
-        self.parts.executor.costs = profile.latency
+        self.parts.executor.costs = Drift(profile.latency)
         apply_kernels(profile.kernels, self.parts.pool, exact=self.options.exact_experts)
 
     def status(self) -> EngineStatus:

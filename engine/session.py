@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, Protocol
 
 import numpy as np
@@ -30,6 +30,7 @@ class LanguageModel(Protocol):
         *,
         logits: Literal["last", "all", "none"] = "last",
         phase: Phase | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> torch.Tensor | None:
         """Read tokens after those in the cache; see MixtralModel.forward."""
 
@@ -78,17 +79,20 @@ class Session:
         del self._tokens[common:]
         return common
 
-    def read(self, prompt: Sequence[int]) -> Iterator[Logits | None]:
+    def read(
+        self, prompt: Sequence[int], check: Callable[[], None] = lambda: None
+    ) -> Iterator[Logits | None]:
         """Read the rest of the prompt given to `begin`, chunk by chunk.
 
         Yields None after each chunk but the last, and then the logits [vocabulary] of the next token. Whoever
-        iterates may stop between chunks; what was read stays for the next prompt.
+        iterates may stop between chunks, and `check`, called between a chunk's layers, may raise to leave: a
+        chunk of a large model can take seconds. What was read stays for the next prompt.
         """
         while True:
             start = self.used
             chunk = prompt[start : start + self._chunk]
             last = start + len(chunk) == len(prompt)
-            logits = self._forward(chunk, Phase.PREFILL, "last" if last else "none")
+            logits = self._forward(chunk, Phase.PREFILL, "last" if last else "none", check)
             yield logits
             if last:
                 return
@@ -120,7 +124,9 @@ class Session:
         self._cache.truncate(0)
         return SequenceBatch(self._cache, sequences)
 
-    def read_into(self, cache: KVCache, prompt: Sequence[int]) -> Iterator[Logits | None]:
+    def read_into(
+        self, cache: KVCache, prompt: Sequence[int], check: Callable[[], None] = lambda: None
+    ) -> Iterator[Logits | None]:
         """Like `read`, the whole of a prompt into the cache of a sequence of a batch."""
         while cache.length < len(prompt):
             chunk = prompt[cache.length : cache.length + self._chunk]
@@ -130,6 +136,7 @@ class Session:
                 cache,
                 logits="last" if last else "none",
                 phase=Phase.PREFILL,
+                check=check,
             )
             yield None if logits is None else logits[-1].numpy()
 
@@ -142,9 +149,15 @@ class Session:
         rows: Logits = self._model.forward_batch(ids, batch).numpy()
         return rows
 
-    def _forward(self, tokens: Sequence[int], phase: Phase, wanted: Literal["last", "none"]) -> Logits | None:
+    def _forward(
+        self,
+        tokens: Sequence[int],
+        phase: Phase,
+        wanted: Literal["last", "none"],
+        check: Callable[[], None] = lambda: None,
+    ) -> Logits | None:
         ids = torch.tensor(tokens, dtype=torch.int64)
-        logits = self._model.forward(ids, self._cache, logits=wanted, phase=phase)
+        logits = self._model.forward(ids, self._cache, logits=wanted, phase=phase, check=check)
         self._tokens.extend(tokens)
         if logits is None:
             return None

@@ -150,6 +150,11 @@ def _others(finished: Finished) -> str:
 def _report(engine: Engine, chosen: GenerationParams, answer: str, finished: Finished) -> dict[str, Any]:
     stats = asdict(finished.stats)
     stats["hits"] = {place.name.lower(): finished.stats.hits.total(place) for place in Place}
+    stats["time"] = {
+        "steps": finished.stats.time.steps,
+        "whole_microseconds": finished.stats.time.whole_microseconds,
+        "microseconds": finished.stats.time.microseconds(),
+    }
     return {
         "model": engine.info.name,
         "answer": answer,

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from kernels.gpu.support import usable
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -52,8 +54,8 @@ class HostLink(Protocol):
         """Add the CPU's results to `out` on the model's device."""
         ...
 
-    def upload(self, values: npt.NDArray[np.int64]) -> torch.Tensor:
-        """Small numbers to the model's device; valid until the next layer."""
+    def sorted_pairs(self, ids: torch.Tensor) -> torch.Tensor:
+        """`Groups.pairs` of a routing, int64 [tokens * top_k] on the model's device."""
         ...
 
 
@@ -82,16 +84,16 @@ class DirectLink:
         """Add the buffer."""
         out += self._out[: len(out)]
 
-    def upload(self, values: npt.NDArray[np.int64]) -> torch.Tensor:
-        """As a tensor."""
-        return torch.from_numpy(values)
+    def sorted_pairs(self, ids: torch.Tensor) -> torch.Tensor:
+        """Sorted."""
+        return _sorted_pairs(ids)
 
 
 class CudaLink:
     """The model computes on a GPU: small transfers through pinned buffers, one wait per layer.
 
-    All transfers run on the compute stream. A buffer is written again only after the next layer's wait for
-    its routing, so every transfer from it has then finished.
+    All transfers run on the compute stream; results are read by a kernel. A buffer is written again only
+    after the next layer's wait for its routing, so every transfer from it has then finished.
     """
 
     def __init__(self, hidden: int, top_k: int, device: torch.device) -> None:
@@ -99,6 +101,8 @@ class CudaLink:
         self._top_k = top_k
         self._device = device
         self._routed = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        # A copy of the results would wait behind the experts that are on their way: up to 6 ms of a layer.
+        self._reads_host = usable(device)
         self._grow(1)
 
     def _grow(self, tokens: int) -> None:
@@ -108,7 +112,6 @@ class CudaLink:
         self._weights = torch.empty(pairs, pin_memory=True)
         self._x = torch.empty(tokens, self._hidden, pin_memory=True)
         self._out = torch.empty(tokens, self._hidden, pin_memory=True)
-        self._upload = torch.empty(2 * tokens * self._top_k, dtype=torch.int64, pin_memory=True)
 
     def routing(self, ids: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Copy both and wait for them, and with them for everything enqueued before."""
@@ -131,11 +134,18 @@ class CudaLink:
         return self._x[:tokens], self._out[:tokens].zero_()
 
     def add_results(self, out: torch.Tensor) -> None:
-        """Copy the results to the device and add them."""
-        out += self._out[: len(out)].to(self._device, non_blocking=True)
+        """Add the results where they lie, or through a copy where no kernel can be compiled."""
+        if self._reads_host:
+            from kernels.gpu.host import add_from_host
 
-    def upload(self, values: npt.NDArray[np.int64]) -> torch.Tensor:
-        """Through the pinned buffer."""
-        staging = self._upload[: len(values)]
-        staging.numpy()[:] = values
-        return staging.to(self._device, non_blocking=True)
+            add_from_host(out, self._out[: len(out)])
+        else:
+            out += self._out[: len(out)].to(self._device, non_blocking=True)
+
+    def sorted_pairs(self, ids: torch.Tensor) -> torch.Tensor:
+        """Sorted on the GPU: an upload would wait behind the experts' copies."""
+        return _sorted_pairs(ids)
+
+
+def _sorted_pairs(ids: torch.Tensor) -> torch.Tensor:
+    return torch.sort(ids.reshape(-1), stable=True).indices

@@ -95,7 +95,7 @@ class _Together:
         meter = request.meter(self._session.capacity)
         answer = DrawnAnswer(request, meter, self._session.capacity)
         rows = self._batch.claim(len(request.prompt))
-        chunks = self._session.read_into(rows.cache, request.prompt)
+        chunks = self._session.read_into(rows.cache, request.prompt, request.check)
         events = read_prompt(request, chunks, lambda: rows.cache.length, 0, meter)
         while True:
             try:

@@ -30,7 +30,7 @@ def generate_beams(session: Session, request: Request) -> Iterator[Event]:
     """
     meter = request.meter(session.capacity)
     reused = session.begin(request.prompt)
-    chunks = session.read(request.prompt)
+    chunks = session.read(request.prompt, request.check)
     first = yield from read_prompt(request, chunks, lambda: session.used, reused, meter)
     if first is None:
         yield Finished(FinishReason.CANCELLED, meter.stats(session.used, None))

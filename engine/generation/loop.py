@@ -23,7 +23,7 @@ def generate(session: Session, request: Request) -> Iterator[Event]:
     meter = request.meter(session.capacity)
     reused = session.begin(request.prompt)
     answer = DrawnAnswer(request, meter, session.capacity)
-    chunks = session.read(request.prompt)
+    chunks = session.read(request.prompt, request.check)
     logits = yield from read_prompt(request, chunks, lambda: session.used, reused, meter)
     if logits is None:
         yield from answer.finish(FinishReason.CANCELLED, session.used)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from engine.accounting import TimeSplit
 from engine.events import ExpertHits, GenerationStats
 
 _NOW_WINDOW = 1.0  # seconds that "now" looks back
@@ -13,17 +14,25 @@ _NOW_WINDOW = 1.0  # seconds that "now" looks back
 class Meter:
     """Collects times and counts into GenerationStats.
 
-    `hits` returns the running total of expert executions; a generation's own are the difference to its start.
+    `hits` returns the running total of expert executions, `time_split` that of where decode steps' time went;
+    a generation's own are the differences to its start.
     `started` is when the user asked, on the same `clock` (seconds).
     """
 
     def __init__(
-        self, clock: Callable[[], float], started: float, hits: Callable[[], ExpertHits], context_length: int
+        self,
+        clock: Callable[[], float],
+        started: float,
+        hits: Callable[[], ExpertHits],
+        context_length: int,
+        time_split: Callable[[], TimeSplit] = TimeSplit,
     ) -> None:
         self._clock = clock
         self._started = started
         self._hits = hits
         self._hits_before = hits()
+        self._time_split = time_split
+        self._time_before = time_split()
         self._context_length = context_length
         self._prompt = self._reused = 0
         self._prefill_started = self._prefill_ended = started
@@ -74,6 +83,7 @@ class Meter:
             context_length=self._context_length,
             seed=seed,
             hits=ExpertHits(self._hits().counts - self._hits_before.counts),
+            time=self._time_split().since(self._time_before),
         )
 
 

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
+from engine.accounting import TimeSplit
+from engine.errors import Cancelled
 from engine.events import Event, ExpertHits, FinishReason, PromptProgress
 from engine.generation.meter import Meter
 from engine.generation.tokenizer import TokenStream
@@ -20,7 +22,8 @@ class Request:
     """One generation: the prompt's token ids, what ends it, and how its tokens become text.
 
     `new_text` makes the stream of an answer's text. `cancelled` tells whether to stop. `started` is when the
-    user asked, on `clock`; `hits` returns the model's running total of executions.
+    user asked, on `clock`; `hits` returns the model's running total of executions, `time_split` that of the
+    time of decode steps.
     """
 
     prompt: Sequence[int]
@@ -30,6 +33,7 @@ class Request:
     hits: Callable[[], ExpertHits]
     cancelled: Callable[[], bool]
     started: float
+    time_split: Callable[[], TimeSplit] = TimeSplit
     clock: Callable[[], float] = time.perf_counter
 
     @property
@@ -39,7 +43,12 @@ class Request:
 
     def meter(self, context_length: int) -> Meter:
         """A meter of this generation's figures."""
-        return Meter(self.clock, self.started, self.hits, context_length)
+        return Meter(self.clock, self.started, self.hits, context_length, self.time_split)
+
+    def check(self) -> None:
+        """Raise Cancelled if the generation is to stop."""
+        if self.cancelled():
+            raise Cancelled
 
 
 def read_prompt(
@@ -48,16 +57,18 @@ def read_prompt(
     """Read a request's prompt chunk by chunk, as `Session.read` gives them, and tell how far it is.
 
     `used` tells how many of its tokens have been read, `reused` how many were there before. Returns the
-    logits [vocabulary] of the first token, or None if it was cancelled, which is heard between chunks.
+    logits [vocabulary] of the first token, or None if it was cancelled, which is heard between chunks and, if they were given `Request.check`, layers.
     """
     total = len(request.prompt)
     meter.prompt_begins(total, reused)
     yield PromptProgress(reused, total, reused)
     logits: Logits | None = None
     while logits is None:
-        if request.cancelled():
+        try:
+            request.check()
+            logits = next(chunks)
+        except Cancelled:
             return None
-        logits = next(chunks)
         meter.prompt_read()
         yield PromptProgress(used(), total, reused)
     return logits

@@ -15,6 +15,7 @@ from engine.budget import LOADING_THREADS
 from engine.checkpoint.inspect import ModelInfo, inspect_model
 from engine.checkpoint.reader import Checkpoint
 from engine.costs import ExpertCosts
+from engine.drift import Drift
 from engine.errors import HardwareError
 from engine.executor import ExpertExecutor
 from engine.experts.bank import ExpertBank
@@ -205,7 +206,8 @@ def assemble(
     else:
         fill(bank, residents.resident, Placer(bank, residents, keep=keep_residents))
     counters = HitCounters(config.num_layers, config.num_experts)
-    executor = ExpertExecutor(bank, pool, counters, gpu=residents, policy=options.policy, costs=costs)
+    drift = None if costs is None else Drift(costs)
+    executor = ExpertExecutor(bank, pool, counters, gpu=residents, policy=options.policy, costs=drift)
     model = MixtralModel(config, weights, executor, device)
     if device.type == "cuda" and expert_device is None:
         bank.pin(CudaPinner(device))

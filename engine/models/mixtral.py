@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch.nn import functional
 
+from engine.accounting import Part
 from engine.events import Phase
 from engine.executor import ExpertExecutor
 from engine.kvbatch import SequenceBatch
@@ -20,6 +22,10 @@ from engine.models.router import route
 from engine.models.routing_source import RoutingSource
 from engine.models.step import SingleToken
 from engine.models.weights import DenseWeights
+from kernels.gpu import support
+
+if TYPE_CHECKING:
+    from engine.models.gpu.step import GpuDecoder
 
 # Attention scores per head and layer from which torch's own threads pay. Two AVX2 cores, tokens per second
 # without and with them: 390 and 280 for a prompt of 128, 310 and 350 for 2048.
@@ -49,6 +55,7 @@ class MixtralModel:
         self._threads = weights.output.pool.threads if isinstance(weights.output, CpuLinear) else 1
         self._batch = BatchPass(config, weights, executor, self._rope)
         self._single = None if device.type != "cpu" else SingleToken(config, weights, executor, self._rope)
+        self._decoder = self._make_decoder()
 
     @property
     def cache_dtype(self) -> torch.dtype:
@@ -67,6 +74,7 @@ class MixtralModel:
         *,
         logits: Literal["last", "all", "none"] = "last",
         phase: Phase | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> torch.Tensor | None:
         """Read a chunk of tokens after those in the cache.
 
@@ -75,6 +83,7 @@ class MixtralModel:
             cache: earlier tokens; the new ones are appended.
             logits: for which of the new tokens the next token's logits are wanted.
             phase: under which experts are counted; by default one token after others is decode.
+            check: called before each layer of a longer chunk; what it raises leaves the cache as it was.
 
         Returns:
             float32 [1 or tokens, vocabulary] on the CPU, or None if none were wanted.
@@ -86,18 +95,27 @@ class MixtralModel:
         cache.check_room(tokens)
         if phase is None:
             phase = Phase.DECODE if tokens == 1 and start > 0 else Phase.PREFILL
+        if tokens == 1 and self._decoder is not None:
+            one = self._decoder.step_of(cache, int(token_ids[0]), phase, self.routing)
+            cache.length = start + 1
+            return None if logits == "none" else one
+        account = self.executor.account
+        account.begin_step()
         x = self.weights.embedding(token_ids.to(self.device))  # [tokens, hidden]
         if self.device.type == "cpu":
             torch.set_num_threads(self._torch_threads(start, tokens))
         if self._single is not None and tokens == 1:
             x = self._single(x, cache, phase, self.routing)
         else:
-            self._run_layers(x, cache, phase)
+            self._run_layers(x, cache, phase, check)
         cache.length = start + tokens
-        if logits == "none":
-            return None
-        wanted = x[-1:] if logits == "last" else x
-        return self.weights.output(self._normalise(wanted, self.weights.final_norm)).float().cpu()
+        result = None
+        if logits != "none":
+            wanted = x[-1:] if logits == "last" else x
+            result = self.weights.output(self._normalise(wanted, self.weights.final_norm)).float().cpu()
+        account.mark(Part.ATTENTION)
+        account.end_step(counted=phase is Phase.DECODE)
+        return result
 
     @torch.inference_mode()
     def forward_batch(self, token_ids: torch.Tensor, batch: SequenceBatch) -> torch.Tensor:
@@ -114,6 +132,13 @@ class MixtralModel:
             GenerationError: the batch has too few free rows; it is unchanged then.
         """
         batch.begin_step()
+        if self._decoder is not None:
+            lengths: list[int] = batch.lengths.tolist()
+            logits = self._decoder.step(
+                token_ids.tolist(), lengths, batch, batch.pool.data, batch.rows, Phase.DECODE, self.routing
+            )
+            batch.end_step()
+            return logits
         if self.device.type == "cpu":
             torch.set_num_threads(self._torch_threads(batch.used_rows, len(token_ids)))
         x = self.weights.embedding(token_ids.to(self.device))  # [sequences, hidden]
@@ -121,12 +146,13 @@ class MixtralModel:
         batch.end_step()
         return self.weights.output(self._normalise(x, self.weights.final_norm)).float().cpu()
 
-    def _run_layers(self, x: torch.Tensor, cache: KVCache, phase: Phase) -> None:
+    def _run_layers(self, x: torch.Tensor, cache: KVCache, phase: Phase, check: Callable[[], None]) -> None:
         """All layers for a chunk: x, float32 [tokens, hidden], becomes the last layer's output."""
         tokens, start = len(x), cache.length
         cos, sin = self._rope.rows(start, tokens)
         mask = self._attention.mask(start, tokens, cache.data)
         for index, layer in enumerate(self.weights.layers):
+            check()
             qkv = layer.qkv(self._normalise(x, layer.input_norm)).float()
             qkv = qkv.view(tokens, -1, self.config.head_dim)
             self._rope.rotate_(qkv[:, : self._rotated], cos, sin)
@@ -136,7 +162,20 @@ class MixtralModel:
             if self.routing is not None:
                 forced = self.routing.choose(index, tokens).to(self.device, torch.int64)
             ids, weights = route(normed, layer.router, self.config.top_k, forced)
+            self.executor.account.mark(Part.ATTENTION)
             self.executor.run(index, normed, ids, weights, phase, out=x)
+            self.executor.account.mark(Part.CPU_EXPERTS)
+
+    def _make_decoder(self) -> GpuDecoder | None:
+        """Single tokens by captured graphs, where there is a GPU that kernels can be compiled for."""
+        if self.device.type != "cuda" or not support.usable(self.device):
+            return None
+        from engine.models.gpu.step import GpuDecoder  # needs triton, which CPU builds of torch do not bring
+
+        executor = self.executor
+        if executor.gpu is None or executor.gpu.device != self.device:
+            return None
+        return GpuDecoder(self.config, self.weights, executor, self._rope, self.device)
 
     def _normalise(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         """RMSNorm, in float32."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import torch
 
+from engine.accounting import Part
 from engine.events import Phase
 from engine.executor import ExpertExecutor
 from engine.kvcache import KVCache
@@ -66,13 +67,16 @@ class SingleToken:
         first = self._config.first_visible(position)
         cos, sin = (rows[0, 0] for rows in self._rope.rows(position, 1))
         token.x.copy_(x)
+        account = self._executor.account
         forced = None if routing is None else routing.next_step(1).long()
         for layer in range(self._config.num_layers):
             token.run(layer, cache.layer(layer), position, first, cos, sin)
             ids, weights = token.ids, token.weights
             if forced is not None:
                 ids, weights = route(token.normed, self._routers[layer], ids.shape[1], forced[layer])
+            account.mark(Part.ATTENTION)
             self._executor.run(layer, token.normed, ids, weights, phase, out=token.x)
+            account.mark(Part.CPU_EXPERTS)
         return token.x
 
 

@@ -29,11 +29,11 @@ class TableEmbedding:
     """A plain table [vocabulary, hidden]."""
 
     def __init__(self, table: torch.Tensor) -> None:
-        self._table = table
+        self.weight = table
 
     def __call__(self, ids: torch.Tensor) -> torch.Tensor:
         """int64 [tokens] to float32 [tokens, hidden]."""
-        return self._table[ids].float()
+        return self.weight[ids].float()
 
 
 class PackedEmbedding:

@@ -45,8 +45,15 @@ class ScriptedModel:
         return self.cache
 
     def forward(
-        self, token_ids: torch.Tensor, cache: Any, *, logits: str = "last", phase: Phase | None = None
+        self,
+        token_ids: torch.Tensor,
+        cache: Any,
+        *,
+        logits: str = "last",
+        phase: Phase | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> torch.Tensor | None:
+        check()
         assert cache.length + len(token_ids) <= cache.capacity
         self.reads.append(token_ids.tolist())
         cache.tokens += token_ids.tolist()

@@ -1,0 +1,119 @@
+"""The experts of a decode step that are not on the GPU: the policy's plan for them, and its execution."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import torch
+
+from engine.accounting import Part
+from engine.events import Phase, Place
+from engine.executor import ExpertExecutor
+from engine.models.gpu.buffers import StepBuffers
+from engine.policy import LayerPlan, decide
+from kernels.cpu import ExpertJob
+from kernels.gpu.experts import run_streamed
+
+
+class MissingExperts:
+    """Runs one layer's missing experts for the sequences of a step: CPU and copies at the same time."""
+
+    def __init__(self, executor: ExpertExecutor, buffers: StepBuffers) -> None:
+        assert executor.gpu is not None
+        assert executor.stream is not None
+        self._executor = executor
+        self._gpu = executor.gpu
+        self._stream = executor.stream
+        self._buffers = buffers
+        top_k = buffers.host_weights.shape[1]
+        pairs = buffers.batch * top_k
+        self._ids = buffers.host_ids.numpy()
+        self._out = buffers.host_out.numpy()
+        # Every pair's row and weight as tensors: an expert with one token needs nothing new.
+        flat = buffers.host_weights.view(-1)
+        self._flat = flat
+        self._row = [torch.full((1,), pair // top_k, dtype=torch.int32) for pair in range(pairs)]
+        self._weight = [flat[pair : pair + 1] for pair in range(pairs)]
+        self._top_k = top_k
+        self._observed: tuple[LayerPlan, float] | None = None
+
+    def run(self, layer: int, sequences: int, phase: Phase) -> bool:
+        """Run what the first `sequences` places chose; the router's choice must be on the host.
+
+        Returns whether anything was missing. What the next layer has to add is told in the buffers.
+        """
+        executor, buffers = self._executor, self._buffers
+        account = executor.account
+        chosen: list[int] = self._ids[layer, :sequences].ravel().tolist()
+        present = self._gpu.present[layer]
+        if all(present[expert] for expert in chosen) and self._all_resident(layer, chosen):
+            buffers.tell(results=False)
+            executor.counters.add_each(phase, layer, set(chosen), Place.GPU)
+            return False
+        tokens = np.bincount(chosen, minlength=len(present))
+        plan = decide(executor.policy, self._gpu.resident[layer], tokens, executor.costs, executor.panels)
+        executor.counters.add(phase, layer, plan.places)
+        jobs = self._jobs(layer, chosen, plan)
+        account.mark(Part.PYTHON)
+        ticket, begun = None, time.perf_counter()
+        if jobs:
+            self._out[:sequences] = 0
+            ticket = executor.pool.submit_experts(
+                buffers.host_in[:sequences], jobs, executor.bank.shape, buffers.host_out[:sequences]
+            )
+        self._stream_share(layer, plan)
+        account.mark(Part.LAUNCH)
+        if ticket is not None:
+            ticket.wait()
+            account.mark(Part.CPU_EXPERTS)
+        self._observed = plan, time.perf_counter() - begun if ticket is not None else 0.0
+        buffers.tell(results=ticket is not None, streamed=plan.copies)
+        return True
+
+    def observe(self) -> None:
+        """Tell how long the last layer's plan took; once its copies are known to have ended."""
+        if self._observed is not None:
+            plan, cpu_seconds = self._observed
+            self._observed = None
+            self._executor.observe(plan, cpu_seconds)
+
+    def _all_resident(self, layer: int, chosen: list[int]) -> bool:
+        resident = self._gpu.resident[layer]
+        return all(resident[expert] for expert in chosen)
+
+    def _jobs(self, layer: int, chosen: list[int], plan: LayerPlan) -> list[ExpertJob]:
+        """The CPU's share."""
+        executor = self._executor
+        jobs = []
+        for expert in np.flatnonzero(plan.cpu_panels).tolist():
+            pairs = [pair for pair, each in enumerate(chosen) if each == expert]
+            if len(pairs) == 1:
+                rows, weights = self._row[pairs[0]], self._weight[pairs[0]]
+            else:
+                rows = torch.tensor([pair // self._top_k for pair in pairs], dtype=torch.int32)
+                weights = self._flat[pairs]
+            share = (0, int(plan.cpu_panels[expert]))
+            jobs.append(ExpertJob(executor.bank.block(layer, expert), rows, weights, share))
+        return jobs
+
+    def _stream_share(self, layer: int, plan: LayerPlan) -> None:
+        """Enqueue the copies and what follows them."""
+        executor, buffers, stream = self._executor, self._buffers, self._stream
+        for expert in plan.copies:
+            first = int(plan.cpu_panels[expert])
+            panels = (first, executor.panels)
+            place = stream.fetch(layer, expert, panels if first else None)
+            stream.wait(place)
+            run_streamed(
+                self._gpu.data,
+                self._gpu.shape,
+                buffers.expert_in,
+                buffers.ids,
+                buffers.weights,
+                expert,
+                place,
+                panels,
+                buffers.streamed,
+            )
+            stream.release(place)

@@ -1,0 +1,160 @@
+"""Decode steps on CUDA: graph, router's choice to the host, missing experts, next layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+import torch
+
+from engine.accounting import Part
+from engine.events import Phase, Place
+from engine.executor import ExpertExecutor
+from engine.kvcache import KVCache
+from engine.models.config import MixtralConfig
+from engine.models.gpu.buffers import StepBuffers
+from engine.models.gpu.clock import DeviceClock
+from engine.models.gpu.graphs import StepGraphs
+from engine.models.gpu.missing import MissingExperts
+from engine.models.rope import RotaryTable
+from engine.models.routing_source import RoutingSource
+from engine.models.weights import DenseWeights
+
+MAX_BATCH = 16  # sequences; more are decoded in several steps by the caller
+# The device's times of a step are asked for every so often: reading four events a layer costs 0.6 ms a step.
+_TIMED_EVERY = 8
+
+
+class _Prepared:
+    """Graphs and their missing experts for one cache and batch."""
+
+    def __init__(self, graphs: StepGraphs, missing: MissingExperts) -> None:
+        self.graphs = graphs
+        self.missing = missing
+
+
+class GpuDecoder:
+    """Runs decode steps of up to MAX_BATCH sequences. One call at a time."""
+
+    def __init__(
+        self,
+        config: MixtralConfig,
+        weights: DenseWeights,
+        executor: ExpertExecutor,
+        rope: RotaryTable,
+        device: torch.device,
+    ) -> None:
+        assert executor.gpu is not None
+        self._config = config
+        self._weights = weights
+        self._executor = executor
+        self._rope = rope
+        self._device = device
+        self._prepared: WeakKeyDictionary[object, dict[tuple[int, bool], _Prepared]] = WeakKeyDictionary()
+        self._rows: WeakKeyDictionary[KVCache, torch.Tensor] = WeakKeyDictionary()
+        self._routed = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        self._clock = DeviceClock(executor.account, device)
+        self._steps = 0
+        self._whole_layers = [bool(executor.gpu.resident[layer].all()) for layer in range(config.num_layers)]
+
+    def step_of(
+        self, cache: KVCache, token: int, phase: Phase, routing: RoutingSource | None = None
+    ) -> torch.Tensor:
+        """`step` for one token after those in a cache, whose length stays."""
+        rows = self._rows.get(cache)
+        if rows is None:
+            rows = torch.arange(cache.capacity, dtype=torch.int32, device=self._device)[None]
+            self._rows[cache] = rows
+        return self.step([token], [cache.length], cache, cache.data, rows, phase, routing)
+
+    def step(
+        self,
+        tokens: Sequence[int],
+        positions: Sequence[int],
+        owner: object,
+        store: torch.Tensor,
+        rows: torch.Tensor,
+        phase: Phase,
+        routing: RoutingSource | None = None,
+    ) -> torch.Tensor:
+        """Read one token of each sequence and return the logits of the next, float32 [sequences, vocabulary].
+
+        Args:
+            tokens: the sequences' tokens.
+            positions: at which position of its sequence each token stands.
+            owner: what `store` and `rows` live and die with.
+            store: keys and values, [layers, 2, kv_heads, cache rows, head_dim].
+            rows: int32 [at least as many rows as sequences, capacity], the cache row of every position.
+            phase: under which the executions are counted.
+            routing: takes the routers' place; None for the routers' own choice.
+        """
+        prepared = self._prepare(len(tokens), owner, store, rows, forced=routing is not None)
+        graphs, missing, buffers = prepared.graphs, prepared.missing, prepared.graphs.buffers
+        account, stream = self._executor.account, torch.cuda.current_stream(self._device)
+        sequences = len(tokens)
+        timed = self._steps % _TIMED_EVERY == 0
+        self._steps += 1
+        account.begin_step()
+        buffers.put(tokens, positions)
+        if routing is not None:
+            buffers.forced[:, :sequences].copy_(routing.next_step(sequences))
+        clock = self._clock if timed else None
+        if clock is not None:
+            clock.begin()
+        for layer in range(self._config.num_layers):
+            if clock is not None:
+                clock.layer_begins()
+            graphs.dense[layer].replay()
+            self._routed.record(stream)
+            if clock is not None:
+                clock.routed()
+            residents = graphs.residents[layer]
+            if residents is not None:
+                residents.replay()
+            account.mark(Part.LAUNCH)
+            if self._whole_layers[layer]:
+                continue  # whatever was chosen is there, and the host need not know it
+            self._routed.synchronize()
+            if clock is not None:
+                clock.mark_routed()
+            missing.observe()
+            missing.run(layer, sequences, phase)
+        graphs.output.replay()
+        self._routed.record(stream)
+        account.mark(Part.LAUNCH)
+        self._routed.synchronize()
+        if clock is not None:
+            clock.mark_output()
+        missing.observe()
+        self._count_whole_layers(buffers, sequences, phase)
+        logits = buffers.host_logits[:sequences].clone()
+        account.end_step(counted=timed)
+        return logits
+
+    def _prepare(
+        self, sequences: int, owner: object, store: torch.Tensor, rows: torch.Tensor, *, forced: bool
+    ) -> _Prepared:
+        """The graphs for a cache, captured at its first step."""
+        batch = 1 << (sequences - 1).bit_length()
+        if batch > MAX_BATCH:
+            raise ValueError(f"a step has at most {MAX_BATCH} sequences, not {sequences}")
+        known = self._prepared.setdefault(owner, {})
+        prepared = known.get((batch, forced))
+        if prepared is None:
+            gpu = self._executor.gpu
+            assert gpu is not None
+            buffers = StepBuffers(
+                self._config, gpu.shape, batch, rows.shape[1], self._device, self._weights.number_format
+            )
+            graphs = StepGraphs(
+                self._config, self._weights, gpu, self._rope, store, rows, buffers, forced=forced
+            )
+            prepared = known[batch, forced] = _Prepared(graphs, MissingExperts(self._executor, buffers))
+        return prepared
+
+    def _count_whole_layers(self, buffers: StepBuffers, sequences: int, phase: Phase) -> None:
+        """Count the experts of layers whose choice the host did not wait for."""
+        for layer, whole in enumerate(self._whole_layers):
+            if whole:
+                chosen = set(buffers.host_ids[layer, :sequences].reshape(-1).tolist())
+                self._executor.counters.add_each(phase, layer, chosen, Place.GPU)

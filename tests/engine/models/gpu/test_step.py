@@ -1,0 +1,163 @@
+"""Decode steps by captured graphs against the plain torch path, and what they leave after a fault."""
+
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from engine.accounting import Part
+from engine.events import Phase, Place
+from engine.kvbatch import SequenceBatch
+from engine.models.loader import load_model
+from engine.models.routing_source import RoutingSource
+from engine.options import LoadOptions
+from engine.placement import Placement
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+FORMATS = {torch.float32: 1e-4, torch.bfloat16: 2e-2}
+
+
+@pytest.fixture(scope="module")
+def model(make_model):
+    return make_model(
+        seed=3, hidden_size=256, intermediate_size=320, num_hidden_layers=4, num_local_experts=8
+    )
+
+
+def load(model, *, share=0.5, precision="bf16", number_format=torch.float32, policy="cpu"):
+    shape = (model.config.num_layers, model.config.num_experts)
+    placement = Placement(np.random.default_rng(0).random(shape) < share)
+    options = LoadOptions(device="cuda", precision=precision, policy=policy, threads=2)
+    return load_model(model.path, options, placement, gpu_format=number_format)
+
+
+def logits_of(loaded, ids, steps):
+    """The prompt, then `steps` tokens one by one: float32 [steps, vocabulary]."""
+    cache = loaded.model.new_cache(len(ids))
+    loaded.model.forward(ids[:-steps], cache)
+    return torch.cat([loaded.model.forward(token[None], cache) for token in ids[-steps:]])
+
+
+@pytest.fixture
+def ids(model):
+    return torch.randint(0, model.config.vocab_size, (40,), generator=torch.Generator().manual_seed(1))
+
+
+def without_graphs(loaded):
+    loaded.model._decoder = None
+    return loaded
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("precision", ["bf16", "int8", "int4"])
+@pytest.mark.parametrize("number_format", FORMATS)
+def test_graphs_compute_what_torch_computes(model, ids, share, precision, number_format):
+    how = {"share": share, "precision": precision, "number_format": number_format}
+    with load(model, **how) as loaded:
+        assert loaded.model._decoder is not None
+        ours = logits_of(loaded, ids, 16)
+        theirs = logits_of(without_graphs(loaded), ids, 16)
+    errors = (ours - theirs).norm(dim=1) / theirs.norm(dim=1)
+    assert errors.median() <= FORMATS[number_format]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 16])
+def test_a_batch_computes_what_torch_computes(model, count):
+    generator = torch.Generator().manual_seed(count)
+    lengths = torch.randint(1, 30, (count,), generator=generator).tolist()
+    vocabulary = model.config.vocab_size
+
+    def run(loaded):
+        numbers = torch.Generator().manual_seed(7)
+        batch = SequenceBatch(loaded.model.new_cache(count * 40), count)
+        for length in lengths:
+            claim = batch.claim(length)
+            loaded.model.forward(torch.randint(0, vocabulary, (length,), generator=numbers), claim.cache)
+            batch.add(claim)
+        rows = []
+        for step in range(6):
+            tokens = torch.randint(0, vocabulary, (count,), generator=numbers)
+            rows.append(loaded.model.forward_batch(tokens, batch))
+            if step == 2:
+                batch.reorder([(index * 2 + 1) % count for index in range(count)])
+        return torch.cat(rows)
+
+    with load(model) as loaded:
+        ours = run(loaded)
+        theirs = run(without_graphs(loaded))
+    assert ((ours - theirs).norm(dim=1) / theirs.norm(dim=1)).max() <= 1e-4
+
+
+def test_every_execution_is_counted_where_it_ran(model, ids):
+    with load(model, share=1.0) as loaded:
+        logits_of(loaded, ids, 10)
+        hits = loaded.counters.snapshot()
+        decode = hits.counts[Phase.DECODE]
+        assert decode.sum() == decode[..., Place.GPU].sum() == 10 * model.config.num_layers * 2
+    with load(model, share=0.0, policy="stream") as loaded:
+        logits_of(loaded, ids, 10)
+        decode = loaded.counters.snapshot().counts[Phase.DECODE]
+        assert decode.sum() == decode[..., Place.STREAMED].sum() == 10 * model.config.num_layers * 2
+
+
+def test_routing_can_be_set(model, ids):
+    config = model.config
+    with load(model) as loaded:
+        loaded.model.routing = RoutingSource(config.num_layers, config.num_experts, config.top_k, seed=4)
+        ours = logits_of(loaded, ids, 8)
+        loaded.model.routing.restart()
+        theirs = logits_of(without_graphs(loaded), ids, 8)
+    assert ((ours - theirs).norm(dim=1) / theirs.norm(dim=1)).max() <= 1e-4
+
+
+def test_the_parts_of_the_time_add_up_to_what_passed(model, ids):
+    with load(model) as loaded:
+        logits_of(loaded, ids, 4)
+        loaded.executor.account.pause()
+        before = loaded.executor.account.snapshot()
+        cache = loaded.model.new_cache(400)
+        loaded.model.forward(ids, cache)
+        loaded.model.forward(ids[:1], cache)
+        loaded.executor.account.pause()
+        before, begun = loaded.executor.account.snapshot(), time.perf_counter()
+        for _ in range(160):
+            loaded.model.forward(ids[:1], cache)
+        passed = time.perf_counter() - begun
+        split = loaded.executor.account.snapshot().since(before)
+    assert split.steps == 20  # every eighth
+    assert sum(split.parts.values()) == pytest.approx(split.whole)
+    assert split.whole / split.steps == pytest.approx(passed / 160, rel=0.5)  # timed steps cost a little more
+    assert split.parts[Part.ATTENTION] > 0
+
+
+def test_a_fault_in_a_step_leaves_the_model_usable(model, ids, monkeypatch):
+    with load(model) as loaded:
+        expected = logits_of(loaded, ids, 8)
+        cache = loaded.model.new_cache(len(ids))
+        loaded.model.forward(ids[:-8], cache)
+        with monkeypatch.context() as patched:
+            patched.setattr(loaded.pool, "submit_experts", broken)
+            with pytest.raises(RuntimeError, match="a fault"):
+                loaded.model.forward(ids[-8:-7], cache)
+        assert cache.length == len(ids) - 8
+        again = torch.cat([loaded.model.forward(token[None], cache) for token in ids[-8:]])
+    assert torch.equal(again, expected)
+
+
+def test_a_cache_that_goes_away_takes_its_graphs_along(model, ids):
+    with load(model) as loaded:
+        logits_of(loaded, ids, 2)
+        torch.cuda.synchronize()
+        taken = torch.cuda.memory_allocated()
+        for _ in range(5):
+            logits_of(loaded, ids, 2)
+        torch.cuda.synchronize()
+        assert torch.cuda.memory_allocated() <= taken + (1 << 20)
+
+
+def broken(*_):
+    raise RuntimeError("a fault")
