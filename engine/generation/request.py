@@ -57,7 +57,8 @@ def read_prompt(
     """Read a request's prompt chunk by chunk, as `Session.read` gives them, and tell how far it is.
 
     `used` tells how many of its tokens have been read, `reused` how many were there before. Returns the
-    logits [vocabulary] of the first token, or None if it was cancelled, which is heard between chunks and, if they were given `Request.check`, layers.
+    logits [vocabulary] of the first token, or None if it was cancelled; that is heard between chunks and,
+    where `chunks` were given `Request.check`, between layers.
     """
     total = len(request.prompt)
     meter.prompt_begins(total, reused)
