@@ -23,6 +23,13 @@ from kernels.formats import WeightFormat
 # A calibrated prediction is shown with this margin around it, or with the profile's own error if larger.
 _CALIBRATED_MARGIN = 0.1
 
+_POLICY_TEXTS = {
+    "makespan": "The CPU and the graphics card work on a layer's other experts at the same time.",
+    "paper": "Each other expert runs on the CPU, or is copied to the graphics card where that is faster.",
+    "cpu": "All other experts run on the CPU.",
+    "stream": "All other experts are copied to the graphics card when they are needed.",
+}
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -76,6 +83,10 @@ class Plan:
         rest = self.total_experts - self.expert_slots
         return f"{self.expert_slots} of {self.total_experts} experts in graphics memory, {rest} in memory."
 
+    def policy_text(self) -> str:
+        """How the experts are run that are not in graphics memory, in one sentence; empty without a GPU."""
+        return _POLICY_TEXTS[self.policy] if self.has_gpu else ""
+
     def precision_text(self) -> str:
         """What the experts are held in and what that costs, in words."""
         text = precision_text(WeightFormat(self.precision))
@@ -87,7 +98,12 @@ class Plan:
     def lines(self) -> tuple[str, ...]:
         """The plan for people: placement, speed, needs item by item, notes."""
         needs = [line for need in self.requirements.needs for line in need.lines()]
-        head = (f"{self.model_name} on {self.device_name}", self.placement_text(), self.precision_text())
+        head = (
+            f"{self.model_name} on {self.device_name}",
+            self.placement_text(),
+            *([self.policy_text()] if self.has_gpu else []),
+            self.precision_text(),
+        )
         return (*head, f"Expected speed: {self.speed_text()} ({self.basis}).", *needs, *self.notes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -143,9 +159,14 @@ def make_plan(
         )
     if vram is not None:
         needs.append(vram.need())
+    calibrated = profile is not None and profile.latency.has_gpu == cuda
+    if cuda and options.policy in ("makespan", "paper") and not calibrated:
+        notes.append(
+            "Until this computer has been calibrated, experts that are not in graphics memory run on the CPU."
+        )
     if not cuda and options.policy != "cpu":
         notes.append(f"Without a graphics card the policy “{options.policy}” has no effect.")
-    if profile is not None and profile.latency.has_gpu == cuda:
+    if profile is not None and calibrated:
         speed, assumptions = _calibrated(profile, slots, options.policy), tuple[str, ...]()
         basis = "from this computer's calibration"
     else:

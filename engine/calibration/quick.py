@@ -10,7 +10,7 @@ from engine.calibration.together import TOGETHER_COUNTS, TogetherProbes
 from engine.latency import Curve, LatencyModel, Together
 from engine.models.loader import LoadedModel
 
-# Tokens per expert: decode, the knee of the CPU's times, and prompts of up to 1024 tokens (8 experts, 2 chosen).
+# Tokens per expert: decode, the knee of the CPU's times, and prompts up to 1024 tokens (2 of 8 experts each).
 QUICK_COUNTS = (1, 4, 16, 64, 256)
 
 

@@ -49,7 +49,7 @@ class TogetherProbes:
         with calls:
             begin = time.perf_counter()
             count, seconds = self._gpu.copies(
-                lambda: time.perf_counter() < begin + _SECONDS or calls.finished < _LEAST_CALLS
+                lambda: calls.finished < _LEAST_CALLS or time.perf_counter() < begin + _SECONDS
             )
             end = time.perf_counter()
         self._copies[tokens] = Timing(seconds / count, 0.0)

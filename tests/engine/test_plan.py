@@ -20,7 +20,7 @@ from engine.errors import HardwareError, ShortageError
 from engine.hardware import CpuInfo, DiskInfo, GpuInfo, GpuState, Hardware, MemoryInfo
 from engine.latency import Curve, LatencyModel
 from engine.models.config import MixtralConfig
-from engine.options import LoadOptions
+from engine.options import POLICIES, LoadOptions
 from engine.plan import Plan, make_plan
 from engine.precision import PRECISIONS
 from engine.profile import Profile
@@ -131,7 +131,7 @@ def test_more_context_never_places_more_experts(context: int, more: int, budget:
 @settings(max_examples=60)
 @given(
     gib=st.none() | st.floats(6, 96),
-    policy=st.sampled_from(["paper", "cpu", "stream"]),
+    policy=st.sampled_from(POLICIES),
     bandwidth=st.none() | st.floats(5e9, 400e9),
     threads=st.integers(1, 8),
     precision=st.sampled_from(PRECISIONS),
@@ -151,6 +151,27 @@ def test_any_plan_is_consistent(
     assert plan.precision == precision
     assert plan.best_precision == "bf16"
     json.dumps(plan.to_dict())
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_plan_says_how_missing_experts_run(policy: str) -> None:
+    options = LoadOptions(policy=policy)
+    plan = make_plan(machine(24), MIXTRAL, options)
+    assert plan.policy_text() in plan.lines()
+    assert any("at the same time" in line for line in plan.lines()) == (policy == "makespan")
+    assert any("has been calibrated" in note for note in plan.notes) == (policy in ("makespan", "paper"))
+    without = make_plan(machine(None), MIXTRAL, options)
+    assert without.policy_text() == ""
+    assert not any("has been calibrated" in note for note in without.notes)
+
+
+def test_working_together_is_expected_to_gain_something_at_best() -> None:
+    server = machine(24)
+    server = replace(server, memory=replace(server.memory, read_bandwidth=98e9))
+    together, paper = (make_plan(server, MIXTRAL, LoadOptions(policy=each)) for each in ("makespan", "paper"))
+    assert together.decode_range[0] == paper.decode_range[0]
+    assert paper.decode_range[1] < together.decode_range[1] < 2 * paper.decode_range[1]
+    assert any("at the same time" in text for text in together.assumptions)
 
 
 def decode(plan: Plan) -> float:
