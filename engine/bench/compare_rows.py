@@ -121,6 +121,37 @@ class BeamGain:
         return 100 * self.gain / self.allowed
 
 
+@dataclass(frozen=True)
+class Summary:
+    """How the program's own policy does. `percent` of the roofline in decode after the shortest prompt.
+
+    `ahead`: its speed there over that of the better of the paper's policy and the CPU alone; `allowed`: what
+    moving bytes both ways at once allows over the CPU alone. `prompts`: tokens to the time to the first token
+    over copying once what the GPU lacks.
+    """
+
+    percent: float
+    ahead: float
+    allowed: float
+    prompts: dict[int, float]
+
+
+def summary(comparison: Comparison) -> Summary | None:
+    """The summary; None without a GPU, or where decode was not measured with all three policies."""
+    found = _records(comparison, Kind.DECODE, INPUTS[0])
+    if comparison.setup.machine["gpu"] is None or not {"paper", "cpu", "makespan"} <= found.keys():
+        return None
+    own = found["makespan"]
+    prompts = {
+        row.size: row.cells["makespan"] / row.roofline
+        for row in prompt_rows(comparison)
+        if row.roofline is not None and "makespan" in row.cells
+    }
+    better = min(found["paper"].seconds, found["cpu"].seconds)
+    allowed = own.rates.together / own.rates.cpu
+    return Summary(100 * own.floor / own.seconds, better / own.seconds, allowed, prompts)
+
+
 def beam_gains(comparison: Comparison) -> list[BeamGain]:
     """For every policy and width that were measured, with the policy's single tokens."""
     alone = _records(comparison, Kind.DECODE, BEAM_INPUT)

@@ -89,7 +89,7 @@ class CompareRun:
 
     def _work(self, subject: LoadedSubject, driver: Driver, point: Point) -> Work:
         driver.use(point.policy)
-        _route(subject, point.placing)
+        route(subject, point.placing)
         self._warm_up(subject, driver, point)
         if point.kind is Kind.BEAMS:
             return beam_steps(subject, BEAM_INPUT, point.size, point.steps, self._cancel)
@@ -150,7 +150,8 @@ def record_of(subject: LoadedSubject, point: Point, work: Work, rates: Rates) ->
     return Record(point.scenario, point.policy, seconds, floor, missing + resident, steps, share, rates)
 
 
-def _route(subject: LoadedSubject, placing: Placing) -> None:
+def route(subject: LoadedSubject, placing: Placing) -> None:
+    """Make the experts on the GPU what `placing` says, by routing: experts of random weights are alike."""
     if placing is Placing.EVEN:
         subject.route(zipf=subject.subject.zipf)
     else:

@@ -26,7 +26,7 @@ def table(comparison: Comparison) -> tuple[str, ...]:
         for row in section:
             cells = "".join(f"{_cell(row.cells.get(name)):>{_WIDTH}}" for name in names)
             lines.append(f"  {row.title:28}{cells}{_cell(row.roofline):>{_WIDTH}}")
-    lines += ["", *_gains(comparison), *explanations(comparison)]
+    lines += ["", *_summary(comparison), *_gains(comparison), *explanations(comparison)]
     if comparison.left_out:
         lines.append(f"Left out for lack of time: {'; '.join(comparison.left_out)}.")
         lines.append("The same command goes on with them; --full takes the time for all.")
@@ -99,6 +99,20 @@ def _sections(comparison: Comparison) -> list[tuple[str, list[rows.Row]]]:
 def _answers(comparison: Comparison) -> list[rows.Row]:
     single = [row for tokens in INPUTS for row in rows.answer_rows(comparison, tokens)]
     return single + rows.beam_answer_rows(comparison)
+
+
+def _summary(comparison: Comparison) -> list[str]:
+    found = rows.summary(comparison)
+    if found is None:
+        return []
+    lines = [
+        f"makespan decodes at {found.percent:.0f}% of the roofline, {found.ahead:.2f} × as fast as the "
+        f"better of paper and cpu (bandwidth together over the CPU's alone: {found.allowed:.2f})."
+    ]
+    if found.prompts:
+        ratios = ", ".join(f"{tokens}: {ratio:.2f}" for tokens, ratio in found.prompts.items())
+        lines.append(f"Its first tokens against copying alone, by tokens of the prompt: {ratios}.")
+    return lines
 
 
 def _gains(comparison: Comparison) -> list[str]:

@@ -28,13 +28,17 @@ class PromptFigure:
 
 @dataclass(frozen=True)
 class DecodeFigure:
-    """`tokens` single tokens: seconds of one (mean, median, the slowest), and the floor of the mean."""
+    """`tokens` single tokens: seconds of one (mean, median, the slowest), and the floor of the mean.
+
+    `resident`: the share of experts' executions whose expert lay on the GPU.
+    """
 
     tokens: int
     mean: float
     median: float
     slowest: float
     floor: float
+    resident: float
 
     @property
     def tokens_per_second(self) -> float:
@@ -45,6 +49,11 @@ class DecodeFigure:
     def percent(self) -> float:
         """The floor in percent of the time: 100 is what the machine allows."""
         return 100 * self.floor / self.mean
+
+    @property
+    def beyond(self) -> float:
+        """Seconds of a token beyond the floor."""
+        return self.mean - self.floor
 
 
 @dataclass

@@ -94,7 +94,8 @@ def decode_figure(subject: LoadedSubject, rates: Rates, work: Work) -> DecodeFig
         work.resident_executions * nbytes / count,
         subject.dense_bytes,
     )
-    return DecodeFigure(count, work.total / count, work.median, max(work.seconds), floor)
+    resident = work.resident_executions / (work.resident_executions + work.missing_executions)
+    return DecodeFigure(count, work.total / count, work.median, max(work.seconds), floor, resident)
 
 
 def memory(subject: LoadedSubject) -> dict[str, object]:

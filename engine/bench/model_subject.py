@@ -15,13 +15,14 @@ from engine.bench.memory_watch import MemoryWatch
 from engine.bench.model_rates import gpu_read_rate
 from engine.bench.model_request import Subject
 from engine.bench.synthetic import make_model
-from engine.gpu_format import gpu_value_bytes
+from engine.gpu_format import dense_in_8_bits, gpu_value_bytes
 from engine.hardware import Hardware, detect
 from engine.models.loader import LoadedModel, compute_device, load_model
 from engine.models.routing_source import RoutingSource
 from engine.placement import Placement, place_uniform
 from engine.plan import Plan, make_plan
 from engine.progress import CancelToken, Progress, ProgressCallback
+from kernels.formats import WeightFormat
 
 # As the engine: NVML's order of GPUs is CUDA's, so that the plan is for the card that computes.
 os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
@@ -59,13 +60,16 @@ class LoadedSubject:
         return self.placement.resident
 
     @property
-    def dense_bytes(self) -> int:
+    def dense_bytes(self) -> float:
         """Bytes that a token reads of the weights beside the experts: all but the table of embeddings."""
-        config, on_gpu = self.parts.info.config, self.plan.has_gpu
+        info, config = self.parts.info, self.parts.info.config
         read = config.other_parameters
         if not config.tie_word_embeddings:
             read -= config.vocab_size * config.hidden_size
-        return read * (gpu_value_bytes(self.parts.info) if on_gpu else 2)
+        if not self.plan.has_gpu:
+            return 2.0 * read
+        in_8_bits = dense_in_8_bits(info, self.parts.bank.shape.format)
+        return read * (WeightFormat.INT8.bits / 8 if in_8_bits else gpu_value_bytes(info))
 
     def machine(self) -> dict[str, object]:
         """What the figures depend on, for reports."""

@@ -21,8 +21,12 @@ def table(report: ModelReport) -> tuple[str, ...]:
         decode = report.decode
         lines.append(
             f"decode: {decode.tokens_per_second:.2f} tokens/s over {decode.tokens} tokens "
-            f"({format_seconds(decode.mean)}, median {format_seconds(decode.median)}); bandwidth allows "
-            f"{format_seconds(decode.floor)}: {decode.percent:.0f}% reached."
+            f"({format_seconds(decode.mean)}, median {format_seconds(decode.median)}); {decode.resident:.0%} "
+            "of the experts' runs by residents of the GPU."
+        )
+        lines.append(
+            f"        bandwidth allows {format_seconds(decode.floor)}: {decode.percent:.0f}% reached, "
+            f"{format_seconds(max(0.0, decode.beyond))} beyond it."
         )
     lines += _soak(report)
     lines += _memory(report)

@@ -87,7 +87,7 @@ def add_subject(parser: argparse.ArgumentParser) -> None:
 
 
 def subject(arguments: argparse.Namespace, context: int) -> requests.Subject:
-    """The model that is meant, `--model` left to `with_folder`. Raises EngineError."""
+    """The model that is meant; the folder of “starter” is left to `with_folder`. Raises EngineError."""
     options = shared.load_options(arguments)
     if options.context_length is None:
         options = replace(options, context_length=max(context, 16))
@@ -95,6 +95,7 @@ def subject(arguments: argparse.Namespace, context: int) -> requests.Subject:
         raise BenchError(f"--context must hold what is measured: {context} tokens.")
     return requests.Subject(
         options=options,
+        folder=None if arguments.model is None else shared.given_folder(arguments.model),
         preset=arguments.preset,
         layers=arguments.layers,
         zipf=arguments.zipf,

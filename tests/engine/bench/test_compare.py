@@ -177,3 +177,15 @@ def test_without_a_gpu_there_is_one_column_for_all_policies() -> None:
     assert "any policy" in text
     assert "every policy means the same" in text
     assert RATES.text() in text
+
+
+def test_the_summary_holds_the_own_policy_against_the_roofline_and_the_others() -> None:
+    found = rows.summary(full_comparison())
+    assert found is not None
+    assert found.percent == pytest.approx(100 * 0.15 / 0.16)
+    assert found.ahead == pytest.approx(0.2 / 0.16)
+    assert found.allowed == pytest.approx(1.2)
+    assert found.prompts == {tokens: pytest.approx(0.8) for tokens in (*INPUTS, *LONG_INPUTS)}
+    assert "1.25 × as fast as the better of paper and cpu" in "\n".join(table(full_comparison()))
+    assert rows.summary(Comparison(setup())) is None
+    assert rows.summary(Comparison(setup(gpu=False))) is None

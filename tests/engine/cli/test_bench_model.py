@@ -1,0 +1,161 @@
+"""fiddler bench model and fiddler bench compare, with a tiny model: arguments, output, files, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.bench import driver
+from engine.cli import main
+
+MODEL = "bench model --preset tiny --device cpu --threads 2 --prompts 8,16 --tokens 4 --repeats 1"
+COMPARE = "bench compare --preset tiny --device cpu --threads 2"
+
+
+@pytest.fixture(autouse=True)
+def short_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine.bench import model_rates
+
+    real = model_rates.measure_rates
+
+    def measure_rates(parts: Any, cancel: Any, gpu: Any) -> Any:
+        return real(parts, cancel, gpu, seconds=0.01)
+
+    monkeypatch.setattr("engine.bench.model_run.measure_rates", measure_rates)
+    monkeypatch.setattr("engine.bench.compare_run.measure_rates", measure_rates)
+
+
+def test_json_has_every_figure_of_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*MODEL.split(), "--json", "--soak", "80", "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    report = json.loads(out)
+    assert report["complete"]
+    assert report["machine"]["threads"] == 2
+    assert report["model"]["layers"] == 3
+    assert report["model"]["routing"] == "uniform"
+    assert [each["tokens"] for each in report["prompts"]] == [8, 16]
+    for each in report["prompts"]:
+        assert each["ratio"] == pytest.approx(each["seconds"] / each["floor"])
+    decode = report["decode"]
+    assert decode["tokens"] == 4
+    assert decode["tokens_per_second"] == pytest.approx(1 / decode["mean"])
+    assert decode["percent_of_roofline"] == pytest.approx(100 * decode["floor"] / decode["mean"])
+    assert report["rates"]["cpu_gbs"] > 0
+    assert report["rates"]["gpu_gbs"] is None
+    assert report["memory"]["within_budget"]
+    assert report["memory"]["ram_peak"] >= report["memory"]["ram_now"] > report["memory"]["arena"] > 0
+    assert report["soak"]["tokens"] == 80
+    assert "No NVIDIA" in err or err == ""
+
+
+def test_the_table_says_that_policies_mean_the_same_without_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*MODEL.split(), "--zipf", "0.5", "--reuse", "0.25", "--layers", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert "every policy means the same" in out
+    assert "routing: Zipf exponent 0.5, 25% of tokens as the one before." in out
+    assert "tiny of 2 layers (random weights)" in out
+    assert "decode: " in out
+    assert "Loading experts" in err
+
+
+@pytest.mark.parametrize("precision", ["int8", "int4"])
+def test_other_precisions_are_measured_too(precision: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*MODEL.split(), "--precision", precision, "--quiet"]) == 0
+    assert f"experts in {precision}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (f"{MODEL} --preset gpt2", "invalid choice"),
+        (f"{MODEL} --layers 0", "cannot have 0 layers"),
+        (f"{MODEL} --zipf -1", "--zipf cannot be -1"),
+        (f"{MODEL} --reuse 2", "--reuse cannot be 2"),
+        (f"{MODEL} --seed -3", "--seed cannot be -3"),
+        (f"{MODEL} --tokens 0", "not 0"),
+        (f"{MODEL} --repeats 0", "1 to 100 times"),
+        (f"{MODEL} --soak -1", "--soak"),
+        (f"{MODEL} --context 17", "must hold what is measured: 21 tokens"),
+        (f"{MODEL} --prompts 8,x", "“x” is no number"),
+        (f"{MODEL} --model starter", "not allowed with argument"),
+        ("bench model --model starter --layers 3", "own layers"),
+        (f"{COMPARE} --quick --full", "not allowed with argument"),
+        (f"{COMPARE} --plot picture.jpeg", "no PNG file"),
+    ],
+)
+def test_wrong_arguments_are_refused_at_once(
+    arguments: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments.split())
+    assert caught.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+
+
+def test_ctrl_c_shows_what_was_measured(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = driver.Driver.read
+    prompts = []
+
+    def read(self: driver.Driver, tokens: int) -> Any:
+        prompts.append(tokens)
+        if len(prompts) == 3:  # the second after the one to warm up
+            signal.raise_signal(signal.SIGINT)
+        return real(self, tokens)
+
+    monkeypatch.setattr(driver.Driver, "read", read)
+    assert main([*MODEL.split(), "--quiet"]) == 130
+    out = capsys.readouterr().out
+    assert "\n     8 " in out
+    assert "Interrupted: the rest was not measured." in out
+
+
+def test_a_comparison_is_kept_continued_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "results.json"
+    command = [*COMPARE.split(), "--results", str(path), "--quiet"]
+    assert main([*command, "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)["comparisons"][0]["records"]
+    assert {record["policy"] for record in first} == {"makespan"}
+    assert main([*command, "--markdown"]) == 0
+    text = capsys.readouterr().out
+    assert "| any policy |" in text
+    assert "    fiddler bench compare --quick --preset tiny --threads 2" in text
+    assert main([*command, "--show", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["comparisons"][0]["records"] == first
+
+
+def test_the_results_lie_with_the_programs_data_unless_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIDDLER_DATA_DIR", str(tmp_path))
+    assert main(["bench", "compare", "--show"]) == 1
+    assert "There is nothing in" in capsys.readouterr().err
+    assert main([*COMPARE.split(), "--quiet"]) == 0
+    assert (tmp_path / "compare.json").is_file()
+
+
+def test_a_file_of_something_else_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "notes.json"
+    path.write_text("{}")
+    assert main([*COMPARE.split(), "--results", str(path)]) == 1
+    assert "is no file of `fiddler bench compare`" in capsys.readouterr().err
+    assert path.read_text() == "{}"
+
+
+@pytest.mark.starter
+@pytest.mark.slow
+def test_the_starter_model_is_measured_with_its_own_routers(
+    starter_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = f"bench model --model {starter_dir} --device cpu --threads 2 --prompts 16 --tokens 4 --quiet"
+    assert main(arguments.split()) == 0
+    out = capsys.readouterr().out
+    assert "routing: by its routers" in out
+    assert "240 experts" not in out
