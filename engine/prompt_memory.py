@@ -12,8 +12,8 @@ from kernels.shape import PANEL_ROWS, ExpertShape
 
 # A cancel waits for at most one chunk, half a second for the starter model on two cores.
 CPU_CHUNK = 128  # tokens
-# On a GPU. The least is what small cards are left with. With the most, a copied expert (6.4 ms over PCIe 5) is
-# used for about as long as its copy took on a card with 60 TFLOP/s: longer chunks gain little.
+# On a GPU. The least is what small cards are left with. With the most, a copied expert (6.4 ms over PCIe 5)
+# is used for about as long as its copy took on a card with 60 TFLOP/s: longer chunks gain little.
 LEAST_CHUNK, MOST_CHUNK = 512, 4096
 # Of what may be used of the GPU: a twelfth, at 24 GB six experts of Mixtral's 54, holds the longest chunk.
 _SHARE = 12

@@ -157,10 +157,10 @@ class Engine:
 
         with _explained():
             engine, budget = with_smaller_budgets(load, planned.vram_budget)
-        if budget != planned.vram_budget:
+        if budget != planned.vram_budget and engine.plan.has_gpu:
             engine.notes += (
-                f"The graphics card had less memory than planned: {format_bytes(budget)} of it are used "
-                f"instead of {format_bytes(planned.vram_budget)}.",
+                f"Graphics memory ran out while the model was loaded: {format_bytes(budget)} of it may be "
+                f"used now instead of {format_bytes(planned.vram_budget)}.",
             )
         engine.stale_calibration = stale
         return engine

@@ -13,6 +13,7 @@ from engine.errors import GenerationError, PromptTooLongError
 from engine.events import Phase
 from engine.kvbatch import SequenceBatch
 from engine.kvcache import KVCache
+from engine.oom import with_smaller_chunks
 
 Logits = npt.NDArray[np.float32]
 
@@ -90,18 +91,20 @@ class Session:
         """
         while True:
             start = self.used
-            chunk = prompt[start : start + self._chunk]
-            last = start + len(chunk) == len(prompt)
-            logits = self._forward(chunk, Phase.PREFILL, "last" if last else "none", check)
+            logits = self._read_chunk(self._cache, prompt, start, check)
+            self._tokens.extend(prompt[start : self._cache.length])
             yield logits
-            if last:
+            if self.used == len(prompt):
                 return
 
     def step(self, token: int) -> Logits:
         """Read one generated token; returns the logits [vocabulary] of the next."""
-        logits = self._forward([token], Phase.DECODE, "last")
+        ids = torch.tensor([token], dtype=torch.int64)
+        logits = self._model.forward(ids, self._cache, logits="last", phase=Phase.DECODE)
         assert logits is not None
-        return logits
+        self._tokens.append(token)
+        row: Logits = logits[-1].numpy()
+        return row
 
     def branch(self, sequences: int) -> SequenceBatch:
         """Continuations of what was read, all alike to begin with; they live in the rest of the cache.
@@ -129,16 +132,7 @@ class Session:
     ) -> Iterator[Logits | None]:
         """Like `read`, the whole of a prompt into the cache of a sequence of a batch."""
         while cache.length < len(prompt):
-            chunk = prompt[cache.length : cache.length + self._chunk]
-            last = cache.length + len(chunk) == len(prompt)
-            logits = self._model.forward(
-                torch.tensor(chunk, dtype=torch.int64),
-                cache,
-                logits="last" if last else "none",
-                phase=Phase.PREFILL,
-                check=check,
-            )
-            yield None if logits is None else logits[-1].numpy()
+            yield self._read_chunk(cache, prompt, cache.length, check)
 
     def step_batch(self, tokens: Sequence[int], batch: SequenceBatch) -> Logits:
         """Read one token of each sequence of a batch; returns the logits [sequences, vocabulary] of the next.
@@ -149,20 +143,29 @@ class Session:
         rows: Logits = self._model.forward_batch(ids, batch).numpy()
         return rows
 
-    def _forward(
-        self,
-        tokens: Sequence[int],
-        phase: Phase,
-        wanted: Literal["last", "none"],
-        check: Callable[[], None] = lambda: None,
+    def _read_chunk(
+        self, cache: KVCache, prompt: Sequence[int], start: int, check: Callable[[], None]
     ) -> Logits | None:
-        ids = torch.tensor(tokens, dtype=torch.int64)
-        logits = self._model.forward(ids, self._cache, logits=wanted, phase=phase, check=check)
-        self._tokens.extend(tokens)
-        if logits is None:
-            return None
-        row: Logits = logits[-1].numpy()
-        return row
+        """The prompt's next chunk into a cache that holds `start` tokens; the last token's logits at its end.
+
+        Where the GPU's memory does not suffice, shorter chunks are read from then on.
+        """
+
+        def read(chunk: int) -> torch.Tensor | None:
+            tokens = prompt[start : start + chunk]
+            return self._model.forward(
+                torch.tensor(tokens, dtype=torch.int64),
+                cache,
+                logits="last" if start + len(tokens) == len(prompt) else "none",
+                phase=Phase.PREFILL,
+                check=check,
+            )
+
+        wanted = min(self._chunk, len(prompt) - start)
+        logits, fitted = with_smaller_chunks(read, wanted)
+        if fitted < wanted:
+            self._chunk = fitted
+        return None if logits is None else logits[-1].numpy()
 
 
 def check_prompt(prompt: Sequence[int], capacity: int) -> None:

@@ -39,3 +39,29 @@ def test_the_arena_may_have_huge_pages():
             assert "hg" in words
             return
     pytest.fail("the mapping was not found")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's figures")
+@pytest.mark.parametrize(("begin", "end"), [(0, 64 << 20), (5, (40 << 20) + 77)])
+def test_memory_given_back_is_free_and_reads_as_zero(begin, end):
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    memory = arena.allocate(64 << 20)
+    memory.fill_(1)
+    before = resident()
+    arena.give_back(memory[begin:end])
+    assert before - resident() > (end - begin) * 0.9
+    inside = memory[begin + 4096 : end - 4096]
+    assert inside.count_nonzero() == 0
+    assert bool((memory[:begin] == 1).all())
+    assert bool((memory[end:] == 1).all())
+    memory.fill_(2)  # still there to be written
+    assert bool((memory == 2).all())
+
+
+def test_less_than_a_page_is_kept():
+    memory = arena.allocate(3 * 4096)
+    memory.fill_(1)
+    arena.give_back(memory[100:4000])
+    assert bool((memory == 1).all())

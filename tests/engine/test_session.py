@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from itertools import chain, islice
+from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,3 +82,53 @@ def test_a_full_session_says_so() -> None:
     assert session.full
     with pytest.raises(PromptTooLongError, match="too long"):
         session.begin([1, 2, 3, 4])
+
+
+class Short(ScriptedModel):
+    """A model whose GPU has memory for `limit` tokens at a time, and no more."""
+
+    limit = 10
+    refused = 0
+
+    def forward(self, token_ids: torch.Tensor, cache: Any, **options: Any) -> torch.Tensor | None:
+        if len(token_ids) > self.limit:
+            self.refused += 1
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return super().forward(token_ids, cache, **options)
+
+
+def test_a_prompt_is_read_in_shorter_chunks_where_memory_runs_out() -> None:
+    model = Short(lambda history: len(history) % 7)
+    model.limit = 20
+    session = Session(model, 1000, 64)
+    prompt = list(range(40)) * 5
+    session.begin(prompt)
+    results = list(session.read(prompt))
+    assert list(chain(*model.reads)) == prompt == model.cache.tokens
+    assert results[-1] is not None
+    assert results[-1].argmax() == len(prompt) % 7
+
+
+def test_the_shorter_chunk_is_remembered() -> None:
+    model = Short(lambda history: len(history) % 7)
+    model.limit = 20
+    session = Session(model, 1000, 64)
+    for prompt in ([1] * 200, [2] * 200):
+        session.begin(prompt)
+        list(session.read(prompt))
+    assert model.refused == 2  # 64, 32, and then always 16
+    assert max(map(len, model.reads)) == 16
+
+
+def test_memory_for_not_even_a_short_chunk_is_an_error_that_changes_nothing() -> None:
+    model = Short(lambda history: len(history) % 7)
+    session = Session(model, 1000, 64)
+    session.begin([1] * 5)
+    list(session.read([1] * 5))
+    session.begin([1] * 100)
+    with pytest.raises(torch.OutOfMemoryError):
+        list(session.read([1] * 100))
+    assert session.used == 5
+    model.limit = 100
+    list(session.read([1] * 100))
+    assert session.used == 100

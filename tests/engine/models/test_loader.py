@@ -85,6 +85,52 @@ def test_memory_is_freed_after_closing(model):
     assert arena() is None
 
 
+@pytest.mark.parametrize("weight_format", ["bf16", "int4"])
+def test_residents_that_are_not_kept_in_memory_are_computed_all_the_same(model, weight_format):
+    """Only on the second device: their blocks in the arena read as zeros."""
+    resident = np.random.default_rng(2).random((2, 4)) < 0.5
+    options = LoadOptions(device="cpu", threads=2, precision=weight_format)
+    logits = []
+    for keep in (True, False):
+        with load_model(
+            model.path,
+            options,
+            Placement(resident),
+            expert_device=torch.device("cpu"),
+            keep_residents=keep,
+        ) as loaded:
+            assert (loaded.bank.held == (keep | ~resident)).all()
+            for layer, expert in np.argwhere(resident):
+                assert loaded.bank.block(int(layer), int(expert)).any() == keep
+            cache = loaded.model.new_cache(20)
+            logits.append(loaded.model.forward(torch.arange(20), cache, logits="all"))
+    assert torch.equal(*logits)
+
+
+def test_closing_frees_the_places_of_experts_and_unpins_the_arena(model):
+    class Notes:
+        blocks = 0
+
+        def register(self, block):
+            self.blocks += 1
+            return self.blocks < 6
+
+        def unregister(self, block):
+            self.blocks -= 1
+            return True
+
+    notes = Notes()
+    everything = Placement(np.ones((2, 4), dtype=bool))
+    with load_model(model.path, CPU, everything, expert_device=torch.device("cpu")) as loaded:
+        assert loaded.notes == ()
+        loaded.bank.pin(notes).wait(10)
+        assert len(loaded.notes) == 1
+        assert "pinned" in loaded.notes[0]
+        data = weakref.ref(loaded.residents.data)
+    assert notes.blocks == 6 - 5
+    assert data() is None
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -1,0 +1,93 @@
+"""How long a prompt's chunks are, and what they are planned to take."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import known_models
+from engine.prompt_memory import (
+    CPU_CHUNK,
+    LEAST_CHUNK,
+    MOST_CHUNK,
+    cpu_workspace_bytes,
+    prefill_chunk,
+    workspace_bytes,
+    workspace_room,
+)
+from engine.units import GIB
+
+MIXTRAL, STARTER = known_models.mixtral_8x7b().config, known_models.starter().config
+models = st.sampled_from([MIXTRAL, STARTER])
+contexts = st.integers(16, 32768)
+budgets = st.integers(0, 100 * GIB)
+
+
+@pytest.mark.parametrize(("gib", "least", "most"), [(6, 1500, 2500), (12, 3500, 4096), (24, 4096, 4096)])
+def test_mixtral_reads_a_prompt_in_long_chunks(gib, least, most):
+    room = workspace_room(MIXTRAL, 4096, gib * GIB, 2)
+    assert least <= prefill_chunk(MIXTRAL, 4096, room, 2) <= most
+
+
+@given(models, contexts, budgets, st.sampled_from([2, 4]))
+def test_the_chunk_fits_into_its_room_and_the_room_is_a_twelfth(config, context, available, value_bytes):
+    room = workspace_room(config, context, available, value_bytes)
+    chunk = prefill_chunk(config, context, room, value_bytes)
+    assert min(LEAST_CHUNK, context) <= chunk <= min(MOST_CHUNK, context)
+    assert workspace_bytes(config, context, chunk, value_bytes) <= room
+    if chunk > LEAST_CHUNK:
+        assert room <= available / 12
+    longer = chunk + 1
+    if longer <= min(MOST_CHUNK, context):
+        assert workspace_bytes(config, context, longer, value_bytes) > room
+
+
+@given(models, contexts, budgets, st.integers(0, 10 * GIB), st.integers(0, 1000))
+def test_more_memory_allows_no_shorter_chunk_and_more_context_takes_no_less_room(
+    config, context, available, more, longer
+):
+    room = workspace_room(config, context, available, 2)
+    larger = workspace_room(config, context, available + more, 2)
+    assert room <= larger <= room + more
+    assert prefill_chunk(config, context, room, 2) <= prefill_chunk(config, context, larger, 2)
+    assert workspace_room(config, context + longer, available, 2) >= room
+
+
+def test_the_cpu_reads_short_chunks():
+    assert CPU_CHUNK < LEAST_CHUNK
+    assert cpu_workspace_bytes(STARTER, 4096) < 64 << 20
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("start", [0, 1024])
+def test_a_chunk_on_a_gpu_takes_no_more_than_planned(make_model, start):
+    """A first chunk and a later one, of a model whose hidden states are as in Mixtral's proportions."""
+    from engine.models.loader import load_model
+    from engine.options import LoadOptions
+
+    context, chunk = 3072, 2048
+    model = make_model(
+        hidden_size=512,
+        intermediate_size=1792,
+        num_attention_heads=16,
+        num_key_value_heads=4,
+        max_position_embeddings=context,
+    )
+    with load_model(
+        model.path, LoadOptions(device="cuda", policy="stream"), gpu_format=torch.bfloat16
+    ) as loaded:
+        cache = loaded.model.new_cache(context)
+        ids = torch.randint(0, 61, (start + chunk,), generator=torch.Generator().manual_seed(0))
+        if start:
+            loaded.model.forward(ids[:start], cache, logits="none")
+        loaded.model.forward(ids[start : start + 16], cache, logits="none")
+        cache.truncate(start)
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        loaded.model.forward(ids[start:], cache)
+        taken = torch.cuda.max_memory_allocated() - before
+    planned = workspace_bytes(model.config, context, chunk, 2)
+    print(f"start {start}: {taken / 2**20:.1f} MiB of {planned / 2**20:.1f} planned")
+    assert taken <= planned
