@@ -22,10 +22,10 @@ class ExpertStream(Protocol):
     """
 
     def fetch(self, layer: int, expert: int, panels: Panels | None = None) -> int:
-        """Start the copy of an expert that is not on the GPU; its place, for `wait` and `release`.
+        """Start the copy of an expert; its place, for `wait` and `release`.
 
         With `panels` only they come (each lies where it lies in the whole block), and the expert does not
-        count as present.
+        count as present. One that is there as a whole is not copied again.
         """
         ...
 
@@ -53,6 +53,10 @@ class DirectStream:
 
     def fetch(self, layer: int, expert: int, panels: Panels | None = None) -> int:
         """Copy the expert, or some panels, into a slot."""
+        there = self._experts.place(layer, expert)
+        if there is not None:
+            self._experts.touch(there)
+            return there
         started = time.perf_counter()
         ranges = byte_ranges(self._bank.shape, panels)
         with self._experts.claimed(layer, expert, whole=panels is None) as place:
@@ -95,6 +99,10 @@ class CudaStream:
 
     def fetch(self, layer: int, expert: int, panels: Panels | None = None) -> int:
         """Enqueue the copies into a slot."""
+        there = self._experts.place(layer, expert)
+        if there is not None:
+            self._experts.touch(there)
+            return there
         ranges = byte_ranges(self._bank.shape, panels)
         pinned = self._bank.pinned(layer, expert)
         with (

@@ -152,13 +152,20 @@ def test_a_part_takes_the_slot_of_a_whole_and_is_found_by_nobody(make):
     assert not gpu.present.any()
 
 
-def test_what_is_there_is_not_fetched_again(make):
-    _, gpu, stream, _ = make(WeightFormat.BF16)
-    stream.release(stream.fetch(0, 1))
+def test_what_is_there_is_not_copied_again_but_counts_as_used(make):
+    bank, gpu, stream, counters = make(WeightFormat.BF16)
+    first, second = stream.fetch(0, 1), stream.fetch(0, 2)
+    stream.release(first)
+    stream.release(second)
+    assert counters.streamed_bytes == 2 * bank.shape.nbytes
+    assert stream.fetch(0, 1) == stream.fetch(0, 1, (2, 5)) == first
+    assert counters.streamed_bytes == 2 * bank.shape.nbytes
+    assert stream.fetch(1, 3) == second  # not the one that was used since
     with pytest.raises(ValueError, match="already"):
-        stream.fetch(0, 1)
+        gpu.claim(0, 1)
     gpu.empty_slots()
-    stream.release(stream.fetch(0, 1))
+    stream.fetch(0, 1)
+    assert counters.streamed_bytes == 4 * bank.shape.nbytes
 
 
 def test_a_copy_that_fails_leaves_nothing_present(make, monkeypatch):
