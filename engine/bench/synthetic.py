@@ -14,6 +14,7 @@ from engine.budget import LOADING_THREADS
 from engine.checkpoint.inspect import ModelInfo
 from engine.experts.bank import ExpertBank, all_experts
 from engine.experts.fill import fill
+from engine.gpu_format import dense_in_8_bits
 from engine.models.loader import LoadedModel, assemble, compute_device, number_format
 from engine.models.weights import load_dense
 from engine.options import LoadOptions
@@ -52,6 +53,7 @@ def make_model(
             device,
             pool,
             number_format=number_format(info),
+            in_8_bits=dense_in_8_bits(info, options.expert_format),
             progress=progress,
             cancel=cancel,
         )

@@ -22,7 +22,7 @@ from engine.experts.bank import ExpertBank
 from engine.experts.placer import Placer
 from engine.experts.register import CudaPinner
 from engine.experts.slots import GpuExperts
-from engine.gpu_format import gpu_value_bytes
+from engine.gpu_format import dense_in_8_bits, gpu_value_bytes
 from engine.kernel_choice import KernelChoice, apply_kernels
 from engine.models.mixtral import MixtralModel
 from engine.models.weights import DenseWeights, load_dense
@@ -126,6 +126,7 @@ def load_model(
                 device,
                 pool,
                 number_format=gpu_format,
+                in_8_bits=dense_in_8_bits(info, options.expert_format),
                 progress=progress,
                 cancel=cancel,
             )

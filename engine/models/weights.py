@@ -9,11 +9,23 @@ import torch
 
 from engine.checkpoint.reader import Checkpoint
 from engine.checkpoint.tensors import load_tensor
+from engine.errors import CheckpointError
 from engine.models import tensors
 from engine.models.config import MixtralConfig
-from engine.models.linear import CpuLinear, CpuLinears, Linear, PlainLinear
+from engine.models.linear import (
+    CpuLinear,
+    CpuLinears,
+    Linear,
+    Linears,
+    PlainLinear,
+    PlainLinears,
+    QuantisedLinear,
+    QuantisedLinears,
+)
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from kernels.cpu import CpuPool, PackedLinear
+from kernels.errors import WeightRangeError
+from kernels.quantised import Int8Matrix, dequantise_int8
 from kernels.shape import TILE_COLS, TILE_ROWS
 
 
@@ -34,6 +46,17 @@ class TableEmbedding:
     def __call__(self, ids: torch.Tensor) -> torch.Tensor:
         """int64 [tokens] to float32 [tokens, hidden]."""
         return self.weight[ids].float()
+
+
+class QuantisedEmbedding:
+    """A table in 8 bits."""
+
+    def __init__(self, table: Int8Matrix) -> None:
+        self.weight = table
+
+    def __call__(self, ids: torch.Tensor) -> torch.Tensor:
+        """int64 [tokens] to float32 [tokens, hidden]."""
+        return dequantise_int8(self.weight.values[ids], self.weight.scales[ids])
 
 
 class PackedEmbedding:
@@ -80,13 +103,53 @@ def load_dense(
     pool: CpuPool,
     *,
     number_format: torch.dtype = torch.bfloat16,
+    in_8_bits: bool = False,
     progress: ProgressCallback = ignore_progress,
     cancel: CancelToken | None = None,
 ) -> DenseWeights:
-    """Read the dense weights: packed for the CPU's kernels, or plain, in `number_format`, on a GPU.
+    """Read the dense weights in the form that suits the device.
+
+    On the CPU they are packed for its kernels. On a GPU they are plain, in `number_format`, or, with
+    `in_8_bits`, rounded to 8 bits and multiplied in `number_format` (`engine.gpu_format` says when).
+
+    Raises:
+        CheckpointError: a tensor is missing or unreadable, or cannot be held in 8 bits.
+        Cancelled: between two layers.
+    """
+    hidden = config.hidden_size
+    layer_shapes = [(config.qkv_rows, hidden), (hidden, config.num_heads * config.head_dim)]
+    shapes = [*layer_shapes * config.num_layers, (config.vocab_size, hidden)]
+    linears: Linears
+    if device.type == "cpu":
+        linears = CpuLinears(pool, shapes)
+    elif in_8_bits:
+        linears = QuantisedLinears(device, number_format, shapes, pool.threads)
+    else:
+        linears = PlainLinears(device, number_format)
+    try:
+        return load_as(linears, checkpoint, config, device, progress=progress, cancel=cancel)
+    except WeightRangeError as error:
+        raise CheckpointError(
+            "The model cannot be held in 8 bits.",
+            why="One of the matrices of its attention, embeddings or output has a weight that is too large.",
+            action="Choose the precision bf16.",
+        ) from error
+
+
+def load_as(
+    linears: Linears,
+    checkpoint: Checkpoint,
+    config: MixtralConfig,
+    device: torch.device,
+    *,
+    progress: ProgressCallback = ignore_progress,
+    cancel: CancelToken | None = None,
+) -> DenseWeights:
+    """Read the dense weights, with matrices made by `linears` and everything else on `device`.
 
     Raises:
         CheckpointError: a tensor is missing or unreadable.
+        WeightRangeError: a weight is too large for the form.
         Cancelled: between two layers.
     """
 
@@ -98,21 +161,14 @@ def load_dense(
 
     hidden = config.hidden_size
     queries, keys = config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
-    packed: CpuLinears | None = None
-    if device.type == "cpu":
-        layer_shapes = [(config.qkv_rows, hidden), (hidden, queries)]
-        packed = CpuLinears(pool, [*layer_shapes * config.num_layers, (config.vocab_size, hidden)])
-
-    def linear(weight: torch.Tensor) -> Linear:
-        return PlainLinear(weight.to(device, number_format)) if packed is None else packed.add(weight)
 
     def load_layer(index: int) -> LayerWeights:
         parts = [("q_proj", queries), ("k_proj", keys), ("v_proj", keys)]
         qkv = [matrix(tensors.layer(index, f"self_attn.{name}"), rows, hidden) for name, rows in parts]
         return LayerWeights(
             small(tensors.layer(index, "input_layernorm"), hidden),
-            linear(torch.cat(qkv)),
-            linear(matrix(tensors.layer(index, "self_attn.o_proj"), hidden, queries)),
+            linears.add(torch.cat(qkv)),
+            linears.add(matrix(tensors.layer(index, "self_attn.o_proj"), hidden, queries)),
             small(tensors.layer(index, "post_attention_layernorm"), hidden),
             small(tensors.layer(index, "block_sparse_moe.gate"), config.num_experts, hidden),
         )
@@ -123,15 +179,25 @@ def load_dense(
             cancel.raise_if_cancelled()
         layers.append(load_layer(index))
         progress(Progress("Loading layers", index + 1, config.num_layers, "layers"))
-    table = matrix(tensors.EMBEDDINGS, config.vocab_size, config.hidden_size)
-    tied = config.tie_word_embeddings
-    output = linear(table if tied else matrix(tensors.OUTPUT, config.vocab_size, config.hidden_size))
-    embedding: Embedding
-    if tied and isinstance(output, CpuLinear):
-        embedding = PackedEmbedding(output.packed)
-    elif tied and isinstance(output, PlainLinear):
-        embedding = TableEmbedding(output.weight)
+    table = matrix(tensors.EMBEDDINGS, config.vocab_size, hidden)
+    if config.tie_word_embeddings:
+        output = linears.add(table)
+        embedding = _tied_embedding(output)
     else:
-        embedding = TableEmbedding(table.to(device))
-    used = number_format if packed is None else torch.float32
-    return DenseWeights(used, embedding, tuple(layers), small(tensors.FINAL_NORM, hidden), output)
+        output = linears.add(matrix(tensors.OUTPUT, config.vocab_size, hidden))
+        if isinstance(linears, QuantisedLinears):
+            embedding = QuantisedEmbedding(linears.matrix(table))
+        else:
+            embedding = TableEmbedding(table.to(device))
+    final_norm = small(tensors.FINAL_NORM, hidden)
+    return DenseWeights(linears.number_format, embedding, tuple(layers), final_norm, output)
+
+
+def _tied_embedding(output: Linear) -> Embedding:
+    """The rows of the output layer's matrix: tied embeddings take memory once."""
+    if isinstance(output, CpuLinear):
+        return PackedEmbedding(output.packed)
+    if isinstance(output, QuantisedLinear):
+        return QuantisedEmbedding(output.weight)
+    assert isinstance(output, PlainLinear)
+    return TableEmbedding(output.weight)
