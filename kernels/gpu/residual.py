@@ -119,7 +119,7 @@ def _collect(
         expert = tl.load(ids + pair)
         place = tl.load(table + expert, mask=expert >= 0, other=-1)
         word = tl.load(control + 1 + expert // 64, mask=expert >= 0, other=0, volatile=True)
-        marked = ((word >> (expert % 64).to(tl.int64)) & 1) != 0
+        marked = ((word >> (expert & 63).to(tl.int64)) & 1) != 0
         resident = tl.zeros((COLS,), tl.float32)
         start = residents + pair.to(tl.int64) * RESIDENT_SPLITS * hidden + col
         for split in tl.static_range(RESIDENT_SPLITS):

@@ -8,8 +8,7 @@ from torch.nn import functional
 
 from engine.models.rope import RotaryTable
 from kernels.gpu.attention import AttentionScratch, attend, rope_and_store
-
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+from tests.kernels.gpu.devices import DEVICE, EXAMPLES
 
 
 class Case:
@@ -64,7 +63,7 @@ class Case:
     dtype=st.sampled_from([torch.float32, torch.bfloat16]),
     seed=st.integers(0, 10**6),
 )
-@settings(max_examples=25)
+@settings(max_examples=EXAMPLES)
 def test_every_sequence_sees_exactly_its_positions(groups, head_dim, positions, window, dtype, seed):
     case = Case(*groups, head_dim, positions, dtype, seed=seed)
     out = torch.full((len(positions), groups[0] * head_dim), torch.nan, dtype=torch.float32, device=DEVICE)
@@ -100,7 +99,7 @@ def test_a_long_context():
     dtype=st.sampled_from([torch.float32, torch.bfloat16]),
     seed=st.integers(0, 10**6),
 )
-@settings(max_examples=25)
+@settings(max_examples=EXAMPLES)
 def test_rotation(groups, head_dim, positions, dtype, seed):
     heads, kv_heads = groups
     case = Case(heads, kv_heads, head_dim, positions, dtype, seed=seed)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kernels.gpu.linear import dequantise, embed_rows, linear_small
 from kernels.quantised import Int8Matrix
+from tests.kernels.gpu.devices import DEVICE, EXAMPLES
 
 
 def int8_matrix(rows, cols, device="cpu", seed=0):
@@ -60,10 +61,9 @@ KINDS = st.sampled_from(
     add=st.booleans(),
     seed=st.integers(0, 10**6),
 )
-@settings(max_examples=40)
+@settings(max_examples=EXAMPLES)
 def test_any_shape(kinds, tokens, rows, cols, add, seed):
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    check_product(kinds[0], tokens, rows, cols, getattr(torch, kinds[1]), device, add, seed)
+    check_product(kinds[0], tokens, rows, cols, getattr(torch, kinds[1]), DEVICE, add, seed)
 
 
 @pytest.mark.parametrize("tokens", [1, 2, 16])

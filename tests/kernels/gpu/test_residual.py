@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from kernels.gpu.residual import collect_and_norm, normalise
-
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+from tests.kernels.gpu.devices import DEVICE, EXAMPLES
 
 
 def normed_exactly(x, norm, eps):
@@ -42,7 +41,7 @@ def test_norm(tokens, hidden, dtype, device):
     seed=st.integers(0, 10**6),
     data=st.data(),
 )
-@settings(max_examples=40)
+@settings(max_examples=EXAMPLES)
 def test_collecting(tokens, hidden, experts, splits, host, seed, data):
     """Each pair's result counts once, from where its expert ran, and nothing else is read as a number."""
     top_k = data.draw(st.integers(1, min(3, experts)))

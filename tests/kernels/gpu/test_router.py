@@ -8,13 +8,12 @@ from torch.nn import functional
 
 from engine.models import router as on_cpu
 from kernels.gpu.router import Routed, route
-
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+from tests.kernels.gpu.devices import DEVICE, EXAMPLES, ON_GPU
 
 
 def places(tokens, hidden, top_k, dtype=torch.float32):
     def on_host(*size, dtype):
-        return torch.empty(size, dtype=dtype, pin_memory=torch.cuda.is_available())
+        return torch.empty(size, dtype=dtype, pin_memory=ON_GPU)
 
     return Routed(
         torch.empty(tokens, hidden, dtype=dtype, device=DEVICE),
@@ -27,7 +26,7 @@ def places(tokens, hidden, top_k, dtype=torch.float32):
 
 
 def synchronise():
-    if torch.cuda.is_available():
+    if ON_GPU:
         torch.cuda.synchronize()
 
 
@@ -56,7 +55,7 @@ def check(to, x, norm, weight, eps, top_k, dtype=torch.float32):
     seed=st.integers(0, 10**6),
     data=st.data(),
 )
-@settings(max_examples=60)
+@settings(max_examples=EXAMPLES)
 def test_any_shape(tokens, hidden, experts, attended, dtype, seed, data):
     top_k = data.draw(st.integers(1, min(4, experts)))
     g = torch.Generator().manual_seed(seed)
