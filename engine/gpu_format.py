@@ -23,9 +23,12 @@ def gpu_value_bytes(info: ModelInfo) -> int:
     return 4 if info.other_bytes <= _SMALL else 2
 
 
-def dense_in_8_bits(info: ModelInfo, weight_format: WeightFormat) -> bool:
-    """Whether the GPU holds the matrices beside the experts in 8 bits, given the experts' format."""
-    return weight_format is not WeightFormat.BF16 and gpu_value_bytes(info) == 2
+def dense_in_8_bits(value_bytes: int, weight_format: WeightFormat) -> bool:
+    """Whether the GPU holds the matrices beside the experts in 8 bits.
+
+    `value_bytes` are those of a number there (`gpu_value_bytes`), `weight_format` is the experts'.
+    """
+    return weight_format is not WeightFormat.BF16 and value_bytes == 2
 
 
 def gpu_dense_bytes(info: ModelInfo, weight_format: WeightFormat) -> int:
@@ -36,10 +39,11 @@ def gpu_dense_bytes(info: ModelInfo, weight_format: WeightFormat) -> int:
     linears.append((config.vocab_size, hidden))
     tables = [] if config.tie_word_embeddings else [(config.vocab_size, hidden)]
     small = 4 * hidden * (config.num_layers * (config.num_experts + 2) + 1)
-    if dense_in_8_bits(info, weight_format):
+    value_bytes = gpu_value_bytes(info)
+    if dense_in_8_bits(value_bytes, weight_format):
         matrices = sum(rows * (cols + 2 * -(-cols // GROUP)) for rows, cols in linears + tables)
-        return small + matrices + unpacked_bytes(linears, gpu_value_bytes(info))
-    plain = gpu_value_bytes(info) * sum(rows * cols for rows, cols in linears)
+        return small + matrices + unpacked_bytes(linears, value_bytes)
+    plain = value_bytes * sum(rows * cols for rows, cols in linears)
     return small + plain + 2 * sum(rows * cols for rows, cols in tables)  # a table stays bf16
 
 

@@ -53,7 +53,7 @@ def make_model(
             device,
             pool,
             number_format=number_format(info),
-            in_8_bits=dense_in_8_bits(info, options.expert_format),
+            in_8_bits=dense_in_8_bits(number_format(info).itemsize, options.expert_format),
             progress=progress,
             cancel=cancel,
         )

@@ -126,7 +126,7 @@ def load_model(
                 device,
                 pool,
                 number_format=gpu_format,
-                in_8_bits=dense_in_8_bits(info, options.expert_format),
+                in_8_bits=dense_in_8_bits(gpu_format.itemsize, options.expert_format),
                 progress=progress,
                 cancel=cancel,
             )

@@ -13,9 +13,9 @@ import torch
 from engine.experts.slots import GpuExperts
 from engine.models.config import MixtralConfig
 from engine.models.gpu.buffers import StepBuffers
-from engine.models.linear import Linear, PlainLinear
+from engine.models.linear import Linear, PlainLinear, QuantisedLinear
 from engine.models.rope import RotaryTable
-from engine.models.weights import DenseWeights, Embedding, TableEmbedding
+from engine.models.weights import DenseWeights, Embedding, QuantisedEmbedding, TableEmbedding
 from kernels.gpu.attention import attend, rope_and_store
 from kernels.gpu.experts import run_residents
 from kernels.gpu.linear import Weight, embed_rows, linear_small
@@ -140,6 +140,6 @@ class StepGraphs:
 
 def _weight(part: Linear | Embedding) -> Weight:
     """The matrix of a dense part that lies on the GPU."""
-    if not isinstance(part, PlainLinear | TableEmbedding):
+    if not isinstance(part, PlainLinear | QuantisedLinear | TableEmbedding | QuantisedEmbedding):
         raise TypeError(f"{type(part).__name__} does not lie on a GPU")
     return part.weight
