@@ -68,8 +68,9 @@ class LoadedSubject:
             read -= config.vocab_size * config.hidden_size
         if not self.plan.has_gpu:
             return 2.0 * read
-        in_8_bits = dense_in_8_bits(info, self.parts.bank.shape.format)
-        return read * (WeightFormat.INT8.bits / 8 if in_8_bits else gpu_value_bytes(info))
+        value_bytes = gpu_value_bytes(info)
+        in_8_bits = dense_in_8_bits(value_bytes, self.parts.bank.shape.format)
+        return read * (WeightFormat.INT8.bits / 8 if in_8_bits else value_bytes)
 
     def machine(self) -> dict[str, object]:
         """What the figures depend on, for reports."""
