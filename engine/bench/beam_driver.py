@@ -41,7 +41,7 @@ def beam_steps(subject: LoadedSubject, prompt: int, width: int, steps: int, canc
         begin = time.perf_counter()
         tokens = _advance(search, batch, model.forward_batch(tokens, batch))
         seconds.append(time.perf_counter() - begin)
-    return work_of(parts, tuple(seconds), Phase.DECODE)
+    return work_of(parts, subject.resident, tuple(seconds), Phase.DECODE)
 
 
 def _advance(search: BeamSearch, batch: SequenceBatch, logits: torch.Tensor) -> torch.Tensor:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from engine.bench import compare_rows as rows
 from engine.bench.compare_points import DECODE_STEPS, INPUTS, MIXTRAL_ZIPF
 from engine.bench.compare_store import Comparison, Record
 from engine.units import format_bytes
 
-_WIDTH = 10
+_WIDTH, _LINE = 10, 108
 
 
 def table(comparison: Comparison) -> tuple[str, ...]:
@@ -26,7 +28,9 @@ def table(comparison: Comparison) -> tuple[str, ...]:
         for row in section:
             cells = "".join(f"{_cell(row.cells.get(name)):>{_WIDTH}}" for name in names)
             lines.append(f"  {row.title:28}{cells}{_cell(row.roofline):>{_WIDTH}}")
-    lines += ["", *_summary(comparison), *_gains(comparison), *explanations(comparison)]
+    lines += ["", *_summary(comparison), *_gains(comparison)]
+    for text in explanations(comparison):
+        lines += textwrap.wrap(text, _LINE)
     if comparison.left_out:
         lines.append(f"Left out for lack of time: {'; '.join(comparison.left_out)}.")
         lines.append("The same command goes on with them; --full takes the time for all.")

@@ -7,9 +7,11 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.bench.errors import BenchError
 from engine.bench.model_subject import LoadedSubject
+from engine.drift import Drift
 from engine.events import Phase, Place
 from engine.models.loader import LoadedModel
 from engine.progress import CancelToken
@@ -20,7 +22,7 @@ from engine.session import Logits, Session
 class Work:
     """What a prompt or some tokens took. `seconds`: of each step; executions of experts by where they lay.
 
-    `missing_experts` are the different experts among the missing executions.
+    `missing_experts`: the different experts that ran and are not residents.
     """
 
     seconds: tuple[float, ...]
@@ -44,15 +46,18 @@ class Driver:
 
     def __init__(self, subject: LoadedSubject, cancel: CancelToken, context: int | None = None) -> None:
         self._parts = subject.parts
+        self._resident = subject.resident
+        self._costs = subject.costs
         self._cancel = cancel
         plan = subject.plan
         self.session = Session(self._parts.model, context or plan.context_length, plan.prefill_chunk)
         self._random = np.random.default_rng(0)
 
     def use(self, policy: str) -> None:
-        """Let a policy decide from now on; what slots hold is forgotten."""
+        """Let a policy decide from now on, by costs as they were measured; what slots hold is forgotten."""
         executor = self._parts.executor
         executor.policy = policy
+        executor.costs = None if self._costs is None else Drift(self._costs)
         if executor.gpu is not None:
             executor.gpu.empty_slots()
 
@@ -70,11 +75,12 @@ class Driver:
             last = logits
         seconds = time.perf_counter() - begin
         _check(last)
-        return work_of(self._parts, (seconds,), Phase.PREFILL)
+        return work_of(self._parts, self._resident, (seconds,), Phase.PREFILL)
 
     def decode(self, tokens: int) -> Work:
         """`tokens` single tokens after what was read. Raises Cancelled between two."""
         self._parts.counters.reset()
+        self._parts.executor.account.pause()
         ids = self._ids(tokens)
         seconds = []
         for token in ids:
@@ -83,19 +89,23 @@ class Driver:
             logits = self.session.step(token)
             seconds.append(time.perf_counter() - begin)
         _check(logits)
-        return work_of(self._parts, tuple(seconds), Phase.DECODE)
+        return work_of(self._parts, self._resident, tuple(seconds), Phase.DECODE)
 
     def _ids(self, count: int) -> list[int]:
         ids: list[int] = self._random.integers(0, self._parts.info.config.vocab_size, count).tolist()
         return ids
 
 
-def work_of(parts: LoadedModel, seconds: tuple[float, ...], phase: Phase) -> Work:
-    """The times with the executions that were counted meanwhile."""
+def work_of(
+    parts: LoadedModel, resident: npt.NDArray[np.bool_], seconds: tuple[float, ...], phase: Phase
+) -> Work:
+    """The times with the executions that were counted meanwhile. `resident`: bool [layers, experts]."""
     counts = parts.counters.snapshot().counts[phase]
-    missing = counts.sum(axis=2) - counts[..., Place.GPU]
-    resident = int(counts[..., Place.GPU].sum())
-    return Work(seconds, resident, int(missing.sum()), int(np.count_nonzero(missing)))
+    runs = counts.sum(axis=2)
+    on_gpu = int(counts[..., Place.GPU].sum())
+    # A prompt's experts that were copied ahead of their layer count as having been there: by the table they
+    # are missing all the same.
+    return Work(seconds, on_gpu, int(runs.sum()) - on_gpu, int(np.count_nonzero(runs[~resident])))
 
 
 def _check(logits: Logits | None) -> None:

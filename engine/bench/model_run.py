@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from dataclasses import asdict
 
+from engine.accounting import TimeSplit
 from engine.bench.driver import Driver, Work
 from engine.bench.model_rates import measure_rates
 from engine.bench.model_report import DecodeFigure, ModelReport, PromptFigure
@@ -13,6 +14,8 @@ from engine.bench.model_subject import LoadedSubject, load_subject
 from engine.bench.rates import Rates
 from engine.bench.roofline import decode_seconds, prefill_seconds
 from engine.bench.soak import soak
+from engine.costs import ExpertCosts
+from engine.drift import Drift
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 
 _WARM_UP = (16, 4)  # tokens of a prompt, and single ones, whose times do not count
@@ -41,12 +44,14 @@ class ModelRun:
             report.rates = measure_rates(subject.parts, self._cancel, subject.gpu_rate)
             self._measure(subject, report, report.rates)
             report.memory = memory(subject)
+            report.notes += subject.parts.notes
             report.complete = True
         return report
 
     def _measure(self, subject: LoadedSubject, report: ModelReport, rates: Rates) -> None:
         request = self._request
         driver = Driver(subject, self._cancel)
+        driver.use(request.subject.options.policy)
         self._progress(Progress("Warming up"))
         driver.read(_WARM_UP[0])
         driver.decode(_WARM_UP[1])
@@ -55,7 +60,10 @@ class ModelRun:
             works = [driver.read(tokens) for _ in range(request.repeats)]
             report.prompts.append(prompt_figure(subject, rates, tokens, works))
         self._progress(Progress("Decoding"))
+        account = subject.parts.executor.account
+        before = account.snapshot()
         report.decode = decode_figure(subject, rates, driver.decode(request.decode))
+        report.accounting = accounting(account.snapshot().since(before), subject.parts.executor.costs)
         if request.soak:
             figures = soak(subject, driver, request.soak, self._progress, self._cancel)
             report.soak = figures.to_dict()
@@ -96,6 +104,14 @@ def decode_figure(subject: LoadedSubject, rates: Rates, work: Work) -> DecodeFig
     )
     resident = work.resident_executions / (work.resident_executions + work.missing_executions)
     return DecodeFigure(count, work.total / count, work.median, max(work.seconds), floor, resident)
+
+
+def accounting(split: TimeSplit, costs: ExpertCosts | None) -> dict[str, object]:
+    """Microseconds of a token by what they went to, and how true the predictions of layers were."""
+    found: dict[str, object] = {"whole_us": split.whole_microseconds, "parts_us": split.microseconds()}
+    if isinstance(costs, Drift):
+        found |= {"prediction_error": costs.error, "refits": costs.refits}
+    return found
 
 
 def memory(subject: LoadedSubject) -> dict[str, object]:

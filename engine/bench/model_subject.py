@@ -15,8 +15,10 @@ from engine.bench.memory_watch import MemoryWatch
 from engine.bench.model_rates import gpu_read_rate
 from engine.bench.model_request import Subject
 from engine.bench.synthetic import make_model
+from engine.calibration.quick import measure_costs
 from engine.gpu_format import dense_in_8_bits, gpu_value_bytes
 from engine.hardware import Hardware, detect
+from engine.latency import LatencyModel
 from engine.models.loader import LoadedModel, compute_device, load_model
 from engine.models.routing_source import RoutingSource
 from engine.placement import Placement, place_uniform
@@ -39,6 +41,7 @@ class LoadedSubject:
     placement: Placement
     watch: MemoryWatch
     gpu_rate: float | None  # bytes per second at which the GPU reads; None without one
+    costs: LatencyModel | None = None  # what the policies decide by; None without a GPU
 
     def route(self, *, zipf: float, favourites: npt.NDArray[np.bool_] | None = None) -> None:
         """Set the routing of a model of random weights; a real one keeps its routers."""
@@ -121,6 +124,9 @@ def load_subject(subject: Subject, progress: ProgressCallback, cancel: CancelTok
     loaded.route(zipf=subject.zipf)
     try:
         _wait_until_pinned(loaded, progress, cancel)
+        if plan.has_gpu:
+            progress(Progress("Measuring what experts cost"))
+            loaded.costs = measure_costs(parts, cancel.raise_if_cancelled)
     except BaseException:
         parts.close()
         raise

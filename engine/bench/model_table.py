@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
+
+from engine.accounting import Part
 from engine.bench.model_report import ModelReport
 from engine.units import format_bytes, format_seconds
+
+_WIDTH, _INDENT = 108, " " * 8
 
 
 def table(report: ModelReport) -> tuple[str, ...]:
@@ -17,17 +22,8 @@ def table(report: ModelReport) -> tuple[str, ...]:
         lines.append(
             f"{each.tokens:6}  {format_seconds(each.seconds):>11}  {format_seconds(each.floor):>13}  {ratio}"
         )
-    if report.decode is not None:
-        decode = report.decode
-        lines.append(
-            f"decode: {decode.tokens_per_second:.2f} tokens/s over {decode.tokens} tokens "
-            f"({format_seconds(decode.mean)}, median {format_seconds(decode.median)}); {decode.resident:.0%} "
-            "of the experts' runs by residents of the GPU."
-        )
-        lines.append(
-            f"        bandwidth allows {format_seconds(decode.floor)}: {decode.percent:.0f}% reached, "
-            f"{format_seconds(max(0.0, decode.beyond))} beyond it."
-        )
+    lines += _decode(report)
+    lines += _accounting(report)
     lines += _soak(report)
     lines += _memory(report)
     if not report.complete:
@@ -53,6 +49,40 @@ def head(report: ModelReport) -> list[str]:
         lines.append("No graphics card: every policy means the same, all experts run on the CPU.")
     if report.rates is not None:
         lines.append(f"Measured: {report.rates.text()}")
+    return lines
+
+
+def _decode(report: ModelReport) -> list[str]:
+    decode = report.decode
+    if decode is None:
+        return []
+    residents = ""
+    if report.machine["gpu"]:
+        residents = f" {decode.resident:.0%} of the experts' runs were the GPU's own."
+    return [
+        f"decode: {decode.tokens_per_second:.2f} tokens/s over {decode.tokens} tokens "
+        f"({format_seconds(decode.mean)}, median {format_seconds(decode.median)}).{residents}",
+        f"{_INDENT}Bandwidth allows {format_seconds(decode.floor)}: {decode.percent:.0f}% reached, "
+        f"{format_seconds(max(0.0, decode.beyond))} beyond it.",
+    ]
+
+
+def _accounting(report: ModelReport) -> list[str]:
+    """The parts of a token's time, the largest first, and how true predictions were."""
+    account = report.accounting
+    if not account or not account["parts_us"]:
+        return []
+    parts = sorted(account["parts_us"].items(), key=lambda item: -item[1])
+    words = [f"{Part(part).text} {format_seconds(micros / 1e6)}" for part, micros in parts if micros > 0]
+    lines = textwrap.wrap(
+        f"Of it: {', '.join(words)}.", _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT
+    )
+    error = account.get("prediction_error")
+    if error is not None:
+        lines.append(
+            f"{_INDENT}Layers were predicted {abs(error):.0%} too {'slow' if error > 0 else 'fast'}; "
+            f"costs were corrected {account['refits']} times."
+        )
     return lines
 
 
