@@ -137,9 +137,15 @@ class ExpertExecutor:
         if jobs:  # the CPU starts first: submitting takes microseconds, enqueuing the GPU's work longer
             host_x, host_out = link.activations(len(x))
             ticket = self.pool.submit_experts(host_x, jobs, self.bank.shape, host_out)
-        self._run_on_gpu(gpu, stream, layer, groups, pairs, plan, x, weights, out)
-        if len(x) >= _PREFETCH_TOKENS and layer + 1 < self._layers:
-            self._prefetch(gpu, stream, layer + 1, len(x) * ids.shape[1])
+        try:
+            self._run_on_gpu(gpu, stream, layer, groups, pairs, plan, x, weights, out)
+            if len(x) >= _PREFETCH_TOKENS and layer + 1 < self._layers:
+                self._prefetch(gpu, stream, layer + 1, len(x) * ids.shape[1])
+        except BaseException:  # most likely out of memory: the next attempt uses the same buffers
+            if ticket is not None:
+                ticket.cancel()
+                ticket.wait()
+            raise
         cpu_seconds = 0.0
         if ticket is not None:
             ticket.wait()

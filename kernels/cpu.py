@@ -83,6 +83,11 @@ class Ticket:
             self._native = None
             self._tensors = ()
 
+    @property
+    def running(self) -> bool:
+        """Whether nobody has waited for the end yet: the call's tensors are still in use."""
+        return self._native is not None
+
     def cancel(self) -> None:
         """Leave out what has not begun; returns at once, from any thread. Without effect after the end.
 

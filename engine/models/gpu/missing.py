@@ -62,7 +62,13 @@ class MissingExperts:
             ticket = executor.pool.submit_experts(
                 buffers.host_in[:sequences], jobs, executor.bank.shape, buffers.host_out[:sequences]
             )
-        self._stream_share(layer, plan)
+        try:
+            self._stream_share(layer, plan)
+        except BaseException:  # the next step uses the same buffers
+            if ticket is not None:
+                ticket.cancel()
+                ticket.wait()
+            raise
         account.mark(Part.LAUNCH)
         if ticket is not None:
             ticket.wait()
