@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from engine.accounting import TimeAccount
 from engine.errors import GenerationError
-from engine.events import Event, ExpertHits
+from engine.events import Event, ExpertHits, Prediction
 from engine.generation.batch import generate_batch
 from engine.generation.beam_loop import generate_beams
 from engine.generation.loop import generate
@@ -21,7 +21,7 @@ class Answerer:
     """Answers with one session's model.
 
     `closing` tells that everything has to end; `hits` returns the model's running total of executions,
-    `account` has that of the time of decode steps.
+    `account` has that of the time of decode steps, `prediction` tells how well layers were foretold lately.
     """
 
     def __init__(
@@ -32,6 +32,7 @@ class Answerer:
         hits: Callable[[], ExpertHits],
         account: TimeAccount,
         closing: Callable[[], bool],
+        prediction: Callable[[], Prediction] = Prediction,
     ) -> None:
         self.session = session
         self._tokenizer = tokenizer
@@ -39,6 +40,7 @@ class Answerer:
         self._hits = hits
         self._account = account
         self._closing = closing
+        self._prediction = prediction
 
     def answer(
         self,
@@ -87,6 +89,7 @@ class Answerer:
             cancelled=lambda: self._closing() or (cancel is not None and cancel.cancelled),
             started=started,
             time_split=self._account.snapshot,
+            prediction=self._prediction,
         )
 
 

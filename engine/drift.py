@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.costs import AtOnce, ExpertCosts
+from engine.events import Prediction
 from engine.policy import LayerPlan
 
 TOLERANCE = 0.2  # relative error of a side's times from which on its costs are changed
@@ -89,6 +90,11 @@ class Drift:
         return self._memo
 
     @property
+    def prediction(self) -> Prediction:
+        """How well layers were foretold lately."""
+        return Prediction(self.error, self.refits)
+
+    @property
     def error(self) -> float | None:
         """Relative error of the predicted times of layers lately: +0.1 is 10 % too slow. None if none ran."""
         return self._predicted / self._observed - 1 if self._observed > 0 else None
@@ -149,3 +155,8 @@ class Drift:
         """The rates of both at the same time, the copies' as they are lately."""
         slowdown, copy_seconds = self.base.at_once(tokens)
         return AtOnce(slowdown, self._copy.scale * copy_seconds)
+
+
+def prediction_of(costs: ExpertCosts | None) -> Prediction:
+    """How well costs foretold layers lately; nothing is known of costs that are not followed."""
+    return costs.prediction if isinstance(costs, Drift) else Prediction()

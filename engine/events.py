@@ -63,6 +63,17 @@ class ExpertHits:
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """How well the latency model foretells layers. `error`: relative, +0.1 is 10 % too slow; None: unknown.
+
+    `refits` is how often it was corrected since the model was loaded.
+    """
+
+    error: float | None = None
+    refits: int = 0
+
+
+@dataclass(frozen=True)
 class GenerationStats:
     """Figures of one generation so far. Times in seconds; rates in tokens per second, 0 while unknown."""
 
@@ -80,6 +91,8 @@ class GenerationStats:
     seed: int | None = None
     hits: ExpertHits = field(default_factory=lambda: ExpertHits.zeros(0, 0))
     time: TimeSplit = field(default_factory=TimeSplit)  # where the decode steps' time went
+    prediction_error: float | None = None  # see Prediction
+    refits: int = 0
 
 
 @dataclass(frozen=True)

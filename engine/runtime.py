@@ -18,7 +18,7 @@ import torch
 from engine import vram
 from engine.answering import Answerer, params_for_each
 from engine.checkpoint.inspect import ModelInfo, inspect_model
-from engine.drift import Drift
+from engine.drift import Drift, prediction_of
 from engine.errors import EngineError, GenerationError, HardwareError, ShortageError
 from engine.events import Event
 from engine.generation.defaults import default_params, eos_ids
@@ -81,6 +81,7 @@ class Engine:
             parts.counters.snapshot,
             parts.executor.account,
             lambda: self._closing,
+            lambda: prediction_of(parts.executor.costs),
         )
         self._parts: LoadedModel | None = parts
         self._busy = threading.Lock()
@@ -231,6 +232,7 @@ class Engine:
         if plan.has_gpu and parts.residents is not None:
             residency = parts.residents.resident.copy()
         on_gpu = parts.model.device.type == "cuda"
+        prediction = prediction_of(parts.executor.costs)
         return EngineStatus(
             model_name=self.info.name,
             layers=config.num_layers,
@@ -252,6 +254,8 @@ class Engine:
             stale_calibration="" if self.profile is not None else self.stale_calibration,
             notes=(*self.notes, *parts.notes),
             gpu_index=self.hardware.gpu.index if plan.has_gpu and self.hardware.gpu is not None else None,
+            prediction_error=prediction.error,
+            refits=prediction.refits,
         )
 
     @contextmanager

@@ -18,6 +18,7 @@ class EngineStatus:
     `notes` are sentences for the user about choices that had no effect or need saying. `stale_calibration`
     says why a saved calibration could not be used (hardware changed, model changed, file unreadable).
     `gpu_index` is NVML's number of the GPU in use. `precision` is what the experts are held in in memory.
+    `prediction_error` and `refits` say how well the latency model foretells layers (`events.Prediction`).
     """
 
     model_name: str
@@ -40,6 +41,8 @@ class EngineStatus:
     notes: tuple[str, ...] = ()
     gpu_index: int | None = None
     precision: str = "bf16"
+    prediction_error: float | None = None
+    refits: int = 0
 
     @property
     def resident_experts(self) -> int:

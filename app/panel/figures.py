@@ -82,6 +82,27 @@ def shares(hits: ExpertHits) -> tuple[Share, ...]:
     )
 
 
+def forecast(stats: GenerationStats | None) -> str:
+    """How well the planned times of layers agree with the real ones, in a sentence; empty while unknown."""
+    if stats is None or stats.prediction_error is None:
+        return ""
+    percent = round(100 * stats.prediction_error)
+    if percent > 0:
+        text = tr("Layers are planned to take {n}% longer than they do.", n=percent)
+    elif percent < 0:
+        text = tr("Layers are planned to take {n}% less time than they do.", n=-percent)
+    else:
+        text = tr("Layers take as long as planned.")
+    if not stats.refits:
+        return text
+    corrected = tr_count(
+        "The measured speeds were corrected {count} time.",
+        "The measured speeds were corrected {count} times.",
+        stats.refits,
+    )
+    return f"{text} {corrected}"
+
+
 @dataclass(frozen=True)
 class ExpertGrid:
     """The expert map: uses [layers, experts], by place [layers, experts, 4], and residency [layers, experts].

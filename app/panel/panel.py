@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWi
 from app.i18n import tr
 from app.panel.bars import Meter, ShareBar
 from app.panel.expert_map import ExpertMap
-from app.panel.figures import ExpertGrid, shares, speed
+from app.panel.figures import ExpertGrid, forecast, shares, speed
 from app.panel.memory import GpuMemory, MemoryReading, read_ram
 from app.precision import precision_label
 from app.theme import heading, mark
@@ -40,6 +40,7 @@ class LivePanel(QScrollArea):
         self.now = heading(QLabel(), 2.0)
         self.rows: dict[str, QLabel] = {}
         self.shares = ShareBar()
+        self.forecast = _wrapped()
         self.map = ExpertMap()
         self.caption = _wrapped()  # about the map, or about the cell that the reader is on
         self.ram = Meter(tr("Main memory (RAM)"))
@@ -58,7 +59,7 @@ class LivePanel(QScrollArea):
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(10)
         self._add_speed(column)
-        self._add_section(column, tr("Where experts ran"), [self.shares])
+        self._add_section(column, tr("Where experts ran"), [self.shares, self.forecast])
         self._add_section(column, tr("Memory"), [self.ram, self.vram, self.context])
         self._add_section(column, tr("Experts"), [self.map, self.caption])
         column.addStretch(1)
@@ -106,6 +107,9 @@ class LivePanel(QScrollArea):
             self.rows[name].setText(getattr(figures, name))
         hits = self._stats.hits if self._stats else ExpertHits.zeros(0, 0)
         self.shares.set_shares(shares(hits))
+        foretold = forecast(self._stats)
+        self.forecast.setText(foretold)
+        self.forecast.setVisible(bool(foretold))
         self.map.setVisible(self._status is not None)
         self.map.set_grid(ExpertGrid.of(self._status, hits))
         self._show_context()

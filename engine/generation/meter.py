@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 
 from engine.accounting import TimeSplit
-from engine.events import ExpertHits, GenerationStats
+from engine.events import ExpertHits, GenerationStats, Prediction
 
 _NOW_WINDOW = 1.0  # seconds that "now" looks back
 
@@ -15,7 +15,7 @@ class Meter:
     """Collects times and counts into GenerationStats.
 
     `hits` returns the running total of expert executions, `time_split` that of where decode steps' time went;
-    a generation's own are the differences to its start.
+    a generation's own are the differences to its start. `prediction` is how well layers were foretold lately.
     `started` is when the user asked, on the same `clock` (seconds).
     """
 
@@ -26,6 +26,7 @@ class Meter:
         hits: Callable[[], ExpertHits],
         context_length: int,
         time_split: Callable[[], TimeSplit] = TimeSplit,
+        prediction: Callable[[], Prediction] = Prediction,
     ) -> None:
         self._clock = clock
         self._started = started
@@ -33,6 +34,7 @@ class Meter:
         self._hits_before = hits()
         self._time_split = time_split
         self._time_before = time_split()
+        self._prediction = prediction
         self._context_length = context_length
         self._prompt = self._reused = 0
         self._prefill_started = self._prefill_ended = started
@@ -69,6 +71,7 @@ class Meter:
         prefill = self._prefill_ended - self._prefill_started
         decode = self._last - self._first
         recent = self._recent[-1] - self._recent[0] if self._recent else 0.0
+        prediction = self._prediction()
         return GenerationStats(
             prompt_tokens=self._prompt,
             reused_tokens=self._reused,
@@ -84,6 +87,8 @@ class Meter:
             seed=seed,
             hits=ExpertHits(self._hits().counts - self._hits_before.counts),
             time=self._time_split().since(self._time_before),
+            prediction_error=prediction.error,
+            refits=prediction.refits,
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from engine.accounting import TimeSplit
 from engine.errors import Cancelled
-from engine.events import Event, ExpertHits, FinishReason, PromptProgress
+from engine.events import Event, ExpertHits, FinishReason, Prediction, PromptProgress
 from engine.generation.meter import Meter
 from engine.generation.tokenizer import TokenStream
 from engine.params import GenerationParams
@@ -23,7 +23,7 @@ class Request:
 
     `new_text` makes the stream of an answer's text. `cancelled` tells whether to stop. `started` is when the
     user asked, on `clock`; `hits` returns the model's running total of executions, `time_split` that of the
-    time of decode steps.
+    time of decode steps, `prediction` how well layers were foretold lately.
     """
 
     prompt: Sequence[int]
@@ -34,6 +34,7 @@ class Request:
     cancelled: Callable[[], bool]
     started: float
     time_split: Callable[[], TimeSplit] = TimeSplit
+    prediction: Callable[[], Prediction] = Prediction
     clock: Callable[[], float] = time.perf_counter
 
     @property
@@ -43,7 +44,7 @@ class Request:
 
     def meter(self, context_length: int) -> Meter:
         """A meter of this generation's figures."""
-        return Meter(self.clock, self.started, self.hits, context_length, self.time_split)
+        return Meter(self.clock, self.started, self.hits, context_length, self.time_split, self.prediction)
 
     def check(self) -> None:
         """Raise Cancelled if the generation is to stop."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from kernels.gpu.experts import ExpertScratch
 
 from engine.models.config import MixtralConfig
 from kernels.gpu.attention import AttentionScratch
-from kernels.gpu.experts import ExpertScratch
 from kernels.gpu.router import Routed
 from kernels.shape import ExpertShape
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+from kernels.gpu.experts import run_residents
 
 from engine.experts.slots import GpuExperts
 from engine.models.config import MixtralConfig
@@ -17,7 +18,6 @@ from engine.models.linear import Linear, PlainLinear, QuantisedLinear
 from engine.models.rope import RotaryTable
 from engine.models.weights import DenseWeights, Embedding, QuantisedEmbedding, TableEmbedding
 from kernels.gpu.attention import attend, rope_and_store
-from kernels.gpu.experts import run_residents
 from kernels.gpu.linear import Weight, embed_rows, linear_small
 from kernels.gpu.residual import collect_and_norm, normalise
 from kernels.gpu.router import route

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import torch
+from kernels.gpu.experts import run_streamed
 
 from engine.accounting import Part
 from engine.events import Phase, Place
@@ -13,7 +14,6 @@ from engine.executor import ExpertExecutor
 from engine.models.gpu.buffers import StepBuffers
 from engine.policy import LayerPlan, decide
 from kernels.cpu import ExpertJob
-from kernels.gpu.experts import run_streamed
 
 
 class MissingExperts:

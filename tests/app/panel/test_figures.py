@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from app.answers import short_number, short_seconds
 from app.chat.notices import describe
-from app.panel.figures import DASH, ExpertGrid, Share, shares, speed
+from app.panel.figures import DASH, ExpertGrid, Share, forecast, shares, speed
 from engine.events import ExpertHits, GenerationStats, Phase, Place
 from tests.app.fakes import make_status, stats_after
 
@@ -71,6 +71,25 @@ def test_speeds_are_told_or_dashed() -> None:
     assert figures.answer == "20 tokens · 0.5 s"
     assert set(vars(speed(None)).values()) == {DASH}
     assert set(vars(speed(GenerationStats())).values()) == {DASH}
+
+
+@pytest.mark.parametrize(
+    ("error", "refits", "text"),
+    [
+        (None, 3, ""),
+        (0.0, 0, "Layers take as long as planned."),
+        (0.041, 0, "Layers are planned to take 4% longer than they do."),
+        (
+            -0.12,
+            1,
+            "Layers are planned to take 12% less time than they do. "
+            "The measured speeds were corrected 1 time.",
+        ),
+    ],
+)
+def test_the_prediction_is_told_in_words(error: float | None, refits: int, text: str) -> None:
+    assert forecast(GenerationStats(prediction_error=error, refits=refits)) == text
+    assert forecast(None) == ""
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
@@ -58,6 +60,16 @@ def test_the_panel_shows_the_engines_figures(panel: LivePanel) -> None:
     assert panel.context.text == "32 of 512 tokens"
     assert panel.ram.text == "6.0 GiB of 16.0 GiB"
     assert panel.vram.text == "No graphics card in use"
+
+
+def test_the_panel_says_how_well_layers_are_foretold(panel: LivePanel) -> None:
+    panel.show()
+    panel.show_status(make_status())
+    panel.show_stats(stats_after(5))
+    assert not panel.forecast.isVisible()
+    panel.show_stats(replace(stats_after(5), prediction_error=0.05))
+    assert panel.forecast.isVisible()
+    assert "5% longer" in panel.forecast.text()
 
 
 def test_a_hidden_panel_does_nothing_and_catches_up_when_shown(
