@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from app.storage.rows import JsonObject
+from engine.accounting import Part, TimeSplit
 from engine.errors import GenerationError
 from engine.events import ExpertHits, GenerationStats, Place
 from engine.params import GenerationParams, SamplingParams
@@ -40,6 +41,8 @@ def stats_to_json(stats: GenerationStats) -> JsonObject:
         value = getattr(stats, field.name)
         if isinstance(value, ExpertHits):
             value = value.counts.tolist()
+        elif isinstance(value, TimeSplit):
+            value = dataclasses.asdict(value)
         elif isinstance(value, float) and not math.isfinite(value):
             value = None  # JSON has no infinity
         figures[field.name] = value
@@ -53,7 +56,14 @@ def stats_from_json(value: JsonObject) -> GenerationStats:
     if counts.ndim == 4:
         later = len(Place) - counts.shape[-1]
         figures["hits"] = ExpertHits(np.pad(counts, ((0, 0),) * 3 + ((0, max(0, later)),)))
+    if "time" in figures:
+        figures["time"] = _time_split(figures["time"])
     return GenerationStats(**figures)
+
+
+def _time_split(value: JsonObject) -> TimeSplit:
+    parts = {part: float(value["parts"].get(part, 0.0)) for part in Part}
+    return TimeSplit(int(value["steps"]), float(value["whole"]), parts)
 
 
 def _known(kind: type, value: JsonObject) -> dict[str, Any]:

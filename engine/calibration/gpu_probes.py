@@ -19,8 +19,10 @@ from engine.experts.slots import GpuExperts
 from engine.experts.stream import CudaStream, DirectStream, ExpertStream
 from engine.models.loader import LoadedModel
 from engine.stats import HitCounters
+from kernels.gpu import support
 
 _PART = 8  # the part of an expert, one in so many, that the cost of starting is found with
+_FEW = 16  # tokens up to which decode's kernels are used
 _AHEAD = 3  # copies waiting behind the one under way: the stream never runs dry between two looks at it
 
 
@@ -60,12 +62,27 @@ class GpuProbes:
         places = itertools.cycle([place for item in present if (place := self._gpu.place(*item)) is not None])
         shape = (tokens, self._config.hidden_size)
         x = torch.randn(shape, device=self._device, dtype=self._gpu.number_format)
+        compute = self._fused(x) if tokens <= _FEW and support.usable(self._device) else None
 
         def run() -> None:
-            self._gpu.run(next(places), x)
+            if compute is not None:
+                compute(next(places))
+            else:
+                self._gpu.run(next(places), x)
             self._synchronise()
 
         return measure(run)
+
+    def _fused(self, x: torch.Tensor) -> Callable[[int], None]:
+        """The kernels of decode steps: a place's expert with all rows of x."""
+        from kernels.gpu.experts import ExpertScratch, run_streamed  # needs triton
+
+        gpu, tokens = self._gpu, len(x)
+        scratch = ExpertScratch.make(gpu.shape, tokens, self._device)
+        ids = torch.zeros(tokens, 1, dtype=torch.int32, device=self._device)
+        weights = torch.ones(tokens, 1, device=self._device)
+        whole = (0, gpu.shape.panels)
+        return lambda place: run_streamed(gpu.data, gpu.shape, x, ids, weights, 0, place, whole, scratch)
 
     def weight_copy(self) -> Timing:
         """One expert's weights from the host into a slot, there to be used."""

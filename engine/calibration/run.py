@@ -153,10 +153,13 @@ class _Calibration:
         )
 
     def _steps(self) -> Iterator[_Step]:
-        for tokens in TOKEN_COUNTS:
-            yield _Step(ProbeKind.CPU_EXPERT, tokens, partial(self._decode.cpu_expert, tokens))
-        if self._parts.model.device.type == "cuda":
-            cpu, gpu = CpuExperts(self._parts), GpuProbes(self._parts)
+        on_cuda = self._parts.model.device.type == "cuda"
+        cpu = CpuExperts(self._parts)
+        for tokens in TOKEN_COUNTS:  # beside a GPU steps are graphs, in which nothing can be timed
+            take = cpu.one if on_cuda else self._decode.cpu_expert
+            yield _Step(ProbeKind.CPU_EXPERT, tokens, partial(take, tokens))
+        if on_cuda:
+            gpu = GpuProbes(self._parts)
             for tokens in TOKEN_COUNTS:
                 yield _Step(ProbeKind.GPU_EXPERT, tokens, partial(gpu.expert, tokens))
             yield _Step(ProbeKind.WEIGHT_COPY, 0, gpu.weight_copy)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from engine.accounting import TimeAccount
 from engine.events import Phase
 from engine.executor import ExpertExecutor
 from engine.experts.link import CudaLink, DirectLink, HostLink
@@ -21,10 +22,13 @@ class TimedCpuExperts:
     included. Everything around them (the link to a GPU too) is done as a real step does it.
     """
 
+    gpu = None  # steps as graphs are for real executors
+
     def __init__(self, executor: ExpertExecutor, tokens: int) -> None:
         config = executor.bank.config
         counters = HitCounters(config.num_layers, config.num_experts)
         self._cpu = ExpertExecutor(executor.bank, executor.pool, counters)
+        self.account = TimeAccount()  # nobody reads it
         self._tokens = tokens
         self._link: HostLink = DirectLink(config.hidden_size)
         if executor.gpu is not None and executor.gpu.device.type == "cuda":
@@ -64,8 +68,11 @@ class CountedRouting:
     `counts` is int64 [layers, experts], `tokens` the number of tokens seen by the first layer.
     """
 
+    gpu = None  # steps as graphs do not come here to be counted
+
     def __init__(self, executor: ExpertExecutor) -> None:
         self._executor = executor
+        self.account = TimeAccount()  # nobody reads it
         config = executor.bank.config
         self.counts: npt.NDArray[np.int64] = np.zeros((config.num_layers, config.num_experts), dtype=np.int64)
         self.tokens = 0

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 
+from engine.accounting import TimeAccount
 from engine.calibration import probes
 from engine.calibration.popularity import read_popularity
 from engine.calibration.probes import DecodeProbes, shuffled_experts
 from engine.calibration.stand_ins import CountedRouting, TimedCpuExperts
+from engine.calibration.timing import measure
 from engine.events import Phase, Place
 from engine.executor import ExpertExecutor
 from engine.models.loader import LoadedModel, load_model
@@ -115,6 +118,12 @@ def test_the_parts_of_a_step_add_up_with_a_clock_that_only_experts_and_the_step_
     assert timed.cpu_expert(4).seconds == 10 / TOP_K
     assert timed.without_experts().seconds == LAYERS
     assert timed.whole().seconds == LAYERS + 10 * LAYERS
+    # The same by the executor's own account, which a GPU's steps need.
+    executor = parts.model.executor
+    executor.account = TimeAccount(lambda: now)
+    monkeypatch.setattr(probes, "measure", partial(measure, clock=lambda: now))
+    assert timed.beside_experts().seconds == LAYERS
+    assert executor.policy == "makespan"
 
 
 @pytest.mark.usefixtures("few_steps")
