@@ -1,0 +1,100 @@
+"""Compile the dense kernels for a GPU that need not be there: python compile_dense.py 90
+
+Tensors lie on the CPU, and a launch compiles for the given compute capability what a GPU would be given.
+Prints the names of the kernels. Run by test_compile.py in a process of its own, since the interpreter leaves
+no kernel that could be compiled.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.runtime.jit import JITFunction
+
+from kernels.gpu import attention, linear, numbers, residual, router
+from kernels.quantised import Int8Matrix
+
+TYPES = {
+    torch.bfloat16: "*bf16",
+    torch.float16: "*fp16",
+    torch.float32: "*fp32",
+    torch.int8: "*i8",
+    torch.int32: "*i32",
+    torch.int64: "*i64",
+}
+BF16 = torch.bfloat16
+
+
+def compile_launch(kernel, *args, grid, warmup, **keywords):
+    """In place of JITFunction.run."""
+    names = [parameter.name for parameter in kernel.params]
+    values = dict(zip(names, args, strict=False)) | {key: keywords[key] for key in names if key in keywords}
+    options = {key: value for key, value in keywords.items() if key not in names}
+    signature, constants, attributes = {}, {}, {}
+    for place, parameter in enumerate(kernel.params):
+        name, value = parameter.name, values[parameter.name]
+        if parameter.is_constexpr or value is None:
+            signature[name], constants[name] = "constexpr", value
+        elif isinstance(value, torch.Tensor):
+            signature[name] = TYPES[value.dtype]
+            attributes[(place,)] = [["tt.divisibility", 16]]
+        elif isinstance(value, int):
+            signature[name] = "i32"
+            if value % 16 == 0:
+                attributes[(place,)] = [["tt.divisibility", 16]]
+        else:
+            signature[name] = "fp32"
+    source = ASTSource(kernel, signature, constants, attributes)
+    triton.compile(source, target=GPUTarget("cuda", int(sys.argv[1]), 32), options=options)
+    print(kernel.fn.__name__)
+
+
+def in_8_bits(rows, cols):
+    values = torch.zeros(rows, cols, dtype=torch.int8)
+    return Int8Matrix(values, torch.zeros(rows, -(-cols // 32), dtype=torch.float16))
+
+
+def launch_linear(dtype):
+    x = torch.zeros(16, 256, dtype=dtype)
+    for weight in (torch.zeros(64, 256, dtype=dtype), in_8_bits(64, 256)):
+        for tokens in (1, 16):
+            linear.linear_small(x[:tokens], weight, torch.zeros(tokens, 64), add=tokens > 1)
+        linear.embed_rows(torch.zeros(16, dtype=torch.int64), weight, torch.zeros(16, 256))
+    linear.dequantise(in_8_bits(64, 256), torch.zeros(64, 256, dtype=dtype))
+    linear.linear_small(x[:2, :45].contiguous(), torch.zeros(7, 45, dtype=dtype), torch.zeros(2, 7))
+
+
+def launch_attention(dtype, head_dim):
+    store = torch.zeros(2, 2, 64, head_dim, dtype=dtype)
+    qkv, table = torch.zeros(1, 12 * head_dim), torch.zeros(64, head_dim)
+    positions, rows = torch.zeros(1, dtype=torch.int32), torch.zeros(1, 64, dtype=torch.int32)
+    attention.rope_and_store(qkv, table, table, positions, rows, store)
+    scratch = attention.AttentionScratch.make(1, 8, 2, head_dim, 64, torch.device("cpu"))
+    out = torch.zeros(1, 8 * head_dim, dtype=dtype)
+    attention.attend(qkv, store, rows, positions, 7, scratch, out)
+
+
+def launch_between(dtype):
+    x, norm, parts = torch.zeros(1, 256), torch.zeros(256), torch.zeros(2, 8, 256)
+    ids, weights = torch.zeros(1, 2, dtype=torch.int32), torch.zeros(1, 2)
+    normed, control = torch.zeros(1, 256, dtype=dtype), torch.zeros(2, dtype=torch.int64)
+    table = torch.zeros(8, dtype=torch.int32)
+    residual.collect_and_norm(x, parts, table, parts, ids, control, x, norm, 1e-5, normed)
+    to = router.Routed(normed, ids, weights, x, ids, weights)
+    for experts in (8, 256):
+        weight = torch.zeros(experts, 256)
+        router.route(x, None, norm, weight, 1e-5, to)
+        router.route(x, x, norm, weight, 1e-5, to, forced=ids, positions=ids[0])
+
+
+JITFunction.run = compile_launch
+linear.dot_format = attention.dot_format = numbers.triton_format  # as on a GPU
+for number_format in (BF16, torch.float32):
+    launch_linear(number_format)
+    launch_between(number_format)
+    for size in (6, 128, 256):
+        launch_attention(number_format, size)
