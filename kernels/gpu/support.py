@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+from subprocess import SubprocessError
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,17 +21,22 @@ def why_not(device: torch.device) -> str:
     """Why they cannot, in words; empty if they can."""
     if device.type != "cuda":
         return "it is no NVIDIA GPU"
+    if os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"):
+        return "TRITON_INTERPRET is set, which would interpret kernels on the CPU"
     try:
         import torch
+        from triton.errors import TritonError
 
         from kernels.gpu.host import add_from_host
-
+    except ImportError:
+        return "Triton is not installed"
+    # Triton builds its launchers with the system's C compiler, calls ptxas, and keeps what it built in a
+    # folder: each of these may be missing or fail.
+    try:
         out = torch.zeros(8, device=device)
         add_from_host(out, torch.ones(8, pin_memory=True))
         right = bool((out == 1).all())
-    except ImportError:
-        return "Triton is not installed"
-    except Exception as error:  # noqa: BLE001 - no C compiler, no driver, an old GPU: each has its own error
-        lines = str(error).splitlines() or [""]
+    except (TritonError, RuntimeError, OSError, ValueError, SubprocessError) as error:
+        lines = str(error).strip().splitlines() or [""]
         return f"a kernel cannot be compiled ({type(error).__name__}: {lines[-1][:200]})"
     return "" if right else "a kernel computes wrong numbers"

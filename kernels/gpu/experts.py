@@ -1,0 +1,224 @@
+"""Packed experts on a GPU, multiplied as they stand: bf16, 8 and 4 bits, for up to 16 tokens.
+
+Blocks lie in `data`, uint8 [places, stride], each as `kernels.layout` describes it; a place's stride is a
+multiple of 512 bytes. Results are the same bits each time, nothing is allocated, and calls can be captured in
+CUDA graphs. Sums are of float32; weights and activations are taken exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kernels.formats import WeightFormat
+from kernels.gpu.expert_kernels import down, gate_up
+from kernels.layout import describe
+from kernels.shape import PANEL_ROWS, ExpertShape
+
+SPLITS = 8  # parts that the panels of an expert are divided into for w2
+STRIDE_BYTES = 512  # places begin at multiples of it
+MAX_PAIRS = 64  # of token and expert in a call
+
+
+@dataclass(frozen=True)
+class KernelSizes:
+    """What a program of the two kernels takes at once."""
+
+    words: int  # of a row that a thread takes one after the other; all of a group where there are groups
+    units: int  # runs of `words` side by side, gate and up
+    gate_warps: int
+    row_tiles: int  # of w2, side by side
+    at_once: int  # panels of w2
+    down_warps: int
+
+
+# By format and by the pairs of an expert that are served together.
+SIZES = {
+    (WeightFormat.BF16, 1): KernelSizes(2, 64, 4, 8, 4, 4),
+    (WeightFormat.BF16, 2): KernelSizes(2, 64, 4, 8, 4, 4),
+    (WeightFormat.BF16, 4): KernelSizes(2, 64, 4, 8, 4, 4),
+    (WeightFormat.INT8, 1): KernelSizes(8, 32, 4, 8, 4, 4),
+    (WeightFormat.INT8, 2): KernelSizes(8, 32, 4, 8, 4, 4),
+    (WeightFormat.INT8, 4): KernelSizes(8, 32, 4, 8, 4, 4),
+    (WeightFormat.INT4, 1): KernelSizes(4, 32, 4, 8, 4, 4),
+    (WeightFormat.INT4, 2): KernelSizes(4, 32, 4, 8, 4, 4),
+    (WeightFormat.INT4, 4): KernelSizes(4, 32, 4, 8, 4, 4),
+}
+
+
+@dataclass(frozen=True)
+class ExpertScratch:
+    """Where the two kernels leave what they computed, a row for each pair (token, k): token · top_k + k."""
+
+    inner: Tensor  # float32 [pairs, panels * 32]
+    partial: Tensor  # float32 [pairs, SPLITS, hidden]
+
+    @classmethod
+    def make(cls, shape: ExpertShape, pairs: int, device: torch.device) -> ExpertScratch:
+        """For calls of up to `pairs` pairs."""
+        return cls(
+            torch.zeros(pairs, shape.panels * PANEL_ROWS, device=device),
+            torch.zeros(pairs, SPLITS, shape.hidden, device=device),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return 4 * (self.inner.numel() + self.partial.numel())
+
+
+def run_residents(
+    data: Tensor,
+    shape: ExpertShape,
+    x: Tensor,
+    ids: Tensor,
+    weights: Tensor,
+    table: Tensor,
+    scratch: ExpertScratch,
+) -> None:
+    """Run every pair whose expert has a place: partial[pair] sums to its weight times the expert's output.
+
+    x: bf16 or float32 [B, hidden]; ids: int32 [B, top_k], any number outside 0 … experts - 1 for none;
+    weights: float32 [B, top_k]; table: int32 [experts], the place of each or -1. Rows of other pairs are left
+    as they are. Raises ValueError for tensors that do not belong together.
+    """
+    _check(data, shape, x, ids, weights, scratch)
+    if table.dtype != torch.int32 or table.dim() != 1 or not table.is_contiguous():
+        raise ValueError(f"places are contiguous int32 [experts], not {describe(table)}")
+    _launch(data, shape, x, ids, weights, table, scratch, None, 0, (0, shape.panels))
+
+
+def run_streamed(
+    data: Tensor,
+    shape: ExpertShape,
+    x: Tensor,
+    ids: Tensor,
+    weights: Tensor,
+    expert: int,
+    place: int,
+    panels: tuple[int, int],
+    scratch: ExpertScratch,
+) -> None:
+    """Run the pairs of one expert with the block at `place`, panels `panels[0]` to `panels[1]` - 1 only.
+
+    The other arguments are those of `run_residents`. An empty range leaves zeros. Raises ValueError for a
+    place or panels that are not there.
+    """
+    _check(data, shape, x, ids, weights, scratch)
+    first, end = panels
+    if not 0 <= first <= end <= shape.panels:
+        raise ValueError(f"an expert of {shape.panels} panels has no panels {first} to {end - 1}")
+    if not 0 <= place < data.shape[0]:
+        raise ValueError(f"there are {data.shape[0]} places, and no place {place}")
+    _launch(data, shape, x, ids, weights, ids, scratch, expert, place, panels)
+
+
+def _launch(
+    data: Tensor,
+    shape: ExpertShape,
+    x: Tensor,
+    ids: Tensor,
+    weights: Tensor,
+    table: Tensor,
+    scratch: ExpertScratch,
+    expert: int | None,
+    place: int,
+    panels: tuple[int, int],
+    sizes: KernelSizes | None = None,
+) -> None:
+    """Start both kernels; `expert` is None for residents."""
+    tokens, top_k = ids.shape
+    pairs = tokens * top_k
+    if not pairs:
+        return
+    members = members_for(tokens)
+    sizes = sizes or SIZES[shape.format, members]
+    first, end = panels
+    common = {
+        "HIDDEN": shape.hidden,
+        "PANELS": shape.panels,
+        "EXPERTS": table.shape[0],
+        "STRIDE": data.stride(0),
+        "FORMAT": shape.format.number,
+        "STREAMED": expert is not None,
+        "PAIRS": 1 << (pairs - 1).bit_length() if members > 1 else 1,
+        "MEMBERS": members,
+    }
+    number = -1 if expert is None else expert
+    if end > first:
+        gate_up[(pairs, 2 * (end - first))](
+            data,
+            x,
+            ids,
+            table,
+            scratch.inner,
+            pairs,
+            number,
+            place,
+            first,
+            TOP_K=top_k,
+            PAIRED=x.dtype == torch.bfloat16 and shape.hidden % 2 == 0,
+            UNITS=sizes.units,
+            WORDS=sizes.words,
+            num_warps=sizes.gate_warps,
+            **common,
+        )
+    down[(pairs, -(-2 * shape.k_tiles // sizes.row_tiles), SPLITS)](
+        data,
+        ids,
+        weights,
+        table,
+        scratch.inner,
+        scratch.partial,
+        pairs,
+        number,
+        place,
+        first,
+        end,
+        SPLITS=SPLITS,
+        ROW_TILES=sizes.row_tiles,
+        AT_ONCE=sizes.at_once,
+        num_warps=sizes.down_warps,
+        **common,
+    )
+
+
+def members_for(tokens: int) -> int:
+    """How many pairs of one expert a program serves: with more tokens more of them meet at an expert."""
+    return 1 if tokens == 1 else 2 if tokens <= 4 else 4
+
+
+def _check(
+    data: Tensor, shape: ExpertShape, x: Tensor, ids: Tensor, weights: Tensor, scratch: ExpertScratch
+) -> None:
+    if (
+        data.dtype != torch.uint8
+        or data.dim() != 2
+        or not data.is_contiguous()
+        or data.stride(0) % STRIDE_BYTES
+        or data.stride(0) < shape.nbytes
+    ):
+        raise ValueError(
+            f"packed experts are contiguous uint8 [places, a multiple of {STRIDE_BYTES} from {shape.nbytes} "
+            f"on], not {describe(data)}"
+        )
+    if (
+        x.dtype not in (torch.bfloat16, torch.float32)
+        or x.dim() != 2
+        or x.shape[1] != shape.hidden
+        or not x.is_contiguous()
+    ):
+        raise ValueError(f"tokens are contiguous bf16 or float32 [tokens, {shape.hidden}], not {describe(x)}")
+    if ids.dtype != torch.int32 or ids.dim() != 2 or ids.shape[0] != x.shape[0] or not ids.is_contiguous():
+        raise ValueError(f"experts are contiguous int32 [{x.shape[0]}, top_k], not {describe(ids)}")
+    if weights.dtype != torch.float32 or weights.shape != ids.shape or not weights.is_contiguous():
+        raise ValueError(f"routing weights are contiguous float32 {list(ids.shape)}, not {describe(weights)}")
+    if not ids.numel() <= min(scratch.inner.shape[0], MAX_PAIRS):
+        raise ValueError(
+            f"{ids.numel()} pairs of token and expert are more than the {scratch.inner.shape[0]} there is "
+            f"room for, or than {MAX_PAIRS}"
+        )
+    if scratch.partial.shape[1:] != (SPLITS, shape.hidden):
+        raise ValueError("the scratch space was made for another shape of experts")

@@ -1,0 +1,81 @@
+"""Finding out whether Triton works; the trial kernel is replaced, so that no GPU is needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from kernels.gpu import host, support
+
+GPU = torch.device("cuda", 0)
+
+
+@pytest.fixture
+def trial(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Tensors of the trial lie on the CPU, and nothing is remembered."""
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    monkeypatch.setattr(torch, "zeros", lambda size, device: torch.full((size,), 0.0))
+    monkeypatch.setattr(torch, "ones", lambda size, pin_memory: torch.full((size,), 1.0))
+    support.why_not.cache_clear()
+    yield monkeypatch
+    support.why_not.cache_clear()
+
+
+def test_the_cpu_is_no_gpu() -> None:
+    assert not support.usable(torch.device("cpu"))
+    assert "NVIDIA" in support.why_not(torch.device("cpu"))
+
+
+def test_a_kernel_that_works_is_tried_once(trial: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def add(out: Tensor, values: Tensor) -> None:
+        calls.append(out)
+        out.add_(values)
+
+    trial.setattr(host, "add_from_host", add)
+    assert support.why_not(GPU) == ""
+    assert support.usable(GPU)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (RuntimeError("Failed to find C compiler."), "RuntimeError: Failed to find C compiler."),
+        (OSError("first\nno space left"), "OSError: no space left"),
+        (ValueError(), "ValueError"),
+    ],
+)
+def test_a_kernel_that_fails(trial: pytest.MonkeyPatch, error: Exception, told: str) -> None:
+    def fail(out: Tensor, values: Tensor) -> None:
+        raise error
+
+    trial.setattr(host, "add_from_host", fail)
+    assert not support.usable(GPU)
+    assert told in support.why_not(GPU)
+
+
+def test_a_kernel_that_does_nothing(trial: pytest.MonkeyPatch) -> None:
+    trial.setattr(host, "add_from_host", lambda out, values: None)
+    assert "wrong numbers" in support.why_not(GPU)
+
+
+def test_without_triton(trial: pytest.MonkeyPatch) -> None:
+    trial.setitem(sys.modules, "triton.errors", None)  # importing it raises ImportError
+    assert "not installed" in support.why_not(GPU)
+
+
+def test_interpreted_kernels_do_not_count(trial: pytest.MonkeyPatch) -> None:
+    trial.setenv("TRITON_INTERPRET", "1")
+    assert "TRITON_INTERPRET" in support.why_not(GPU)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no NVIDIA GPU")
+def test_this_gpu() -> None:
+    assert support.why_not(torch.device("cuda")) == ""
