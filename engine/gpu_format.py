@@ -2,7 +2,7 @@
 
 A model is computed in bf16, or in float32 where it is small. Where its experts are held in 8 or 4 bits, its
 other matrices (attention, embeddings, the output layer) are held in 8: 1.7 instead of 3.2 GB of Mixtral-8x7B.
-It raises the starter model's perplexity on the calibration's text by 0.2 % (1,691 tokens, standard error 0.1).
+That raises the starter model's perplexity on the calibration's text by 0.2 % (1,691 tokens, error 0.1 %).
 `gpu_dense_bytes` is what a budget counts as "Everything but the experts".
 """
 
