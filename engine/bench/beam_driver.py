@@ -7,46 +7,42 @@ import time
 import numpy as np
 import torch
 
-from engine.bench.driver import Work, work_of
-from engine.bench.model_subject import LoadedSubject
+from engine.bench.compare_points import BEAM_WARM_UP
+from engine.bench.driver import Driver, Work
 from engine.events import Phase
 from engine.generation.beam import BeamSearch
 from engine.kvbatch import SequenceBatch
 from engine.params import GenerationParams, SamplingParams
 from engine.progress import CancelToken
+from engine.session import Logits
 
 
-def beam_steps(subject: LoadedSubject, prompt: int, width: int, steps: int, cancel: CancelToken) -> Work:
+def beam_steps(driver: Driver, prompt: int, width: int, steps: int, cancel: CancelToken) -> Work:
     """Read a prompt of random tokens, then search `steps` steps with `width` beams; nothing ends early.
 
-    Executions are those of the steps alone. Raises Cancelled between two steps.
+    The beams live in the driver's context, which is large enough for them. Executions are those of the timed
+    steps alone. Raises Cancelled between two steps.
     """
-    parts = subject.parts
-    model = parts.model
-    if model.routing is not None:
-        model.routing.restart()
-    ids = np.random.default_rng(0).integers(0, parts.info.config.vocab_size, prompt)
-    cache = model.new_cache(prompt + width * (steps + 1))
-    logits = model.forward(torch.from_numpy(ids), cache, phase=Phase.PREFILL)
-    assert logits is not None
-    batch = SequenceBatch.after(cache, width)
-    batch.reorder([0] * width)
-    params = GenerationParams(sampling=SamplingParams(temperature=0), beams=width, max_tokens=steps + 1)
-    search = BeamSearch(params, ids.tolist(), 0)
-    tokens = _advance(search, batch, logits.expand(width, -1))
-    parts.counters.reset()
-    seconds = []
-    for _ in range(steps):
+    driver.read(prompt)
+    batch = driver.session.branch(width)
+    longest = BEAM_WARM_UP + steps + 1
+    params = GenerationParams(sampling=SamplingParams(temperature=0), beams=width, max_tokens=longest)
+    search = BeamSearch(params, [], 0)
+    tokens = _advance(search, batch, np.repeat(driver.logits[None], width, axis=0))
+    seconds: list[float] = []
+    for number in range(BEAM_WARM_UP + steps):
         cancel.raise_if_cancelled()
+        if number == BEAM_WARM_UP:
+            driver.count_anew()
         begin = time.perf_counter()
-        tokens = _advance(search, batch, model.forward_batch(tokens, batch))
+        tokens = _advance(search, batch, driver.session.step_batch(tokens, batch))
         seconds.append(time.perf_counter() - begin)
-    return work_of(parts, subject.resident, tuple(seconds), Phase.DECODE)
+    return driver.work(seconds[BEAM_WARM_UP:], Phase.DECODE)
 
 
-def _advance(search: BeamSearch, batch: SequenceBatch, logits: torch.Tensor) -> torch.Tensor:
-    """Choose the beams' next tokens, int64 [beams], and let each beam continue the one that it comes from."""
-    candidates = search.propose(logits)
+def _advance(search: BeamSearch, batch: SequenceBatch, logits: Logits) -> list[int]:
+    """Choose the beams' next tokens, and let each beam continue the one that it comes from."""
+    candidates = search.propose(torch.from_numpy(logits))
     chosen = search.accept(candidates, [False] * len(candidates.tokens))
     batch.reorder([candidates.parents[index] for index in chosen])
-    return torch.tensor([candidates.tokens[index] for index in chosen])
+    return [tokens[-1] for tokens in search.tokens]

@@ -15,6 +15,8 @@ from engine.bench.rates import Rates
 INPUTS, OUTPUTS = (32, 64, 128, 256), (64, 128, 256, 512)  # single batch
 LONG_INPUTS = (512, 1024, 2048, 4096)
 BEAMS, BEAM_INPUT, BEAM_OUTPUT = (4, 8, 16), 32, 64
+# Steps of a search whose times do not count: where a GPU decodes by captured graphs, the first captures them.
+BEAM_WARM_UP = 2
 DECODE_STEPS = 24  # of a point: enough for a median where each layer of each token draws its experts anew
 # Measured popularity lets 24 to 28 % of Mixtral's choices be resident where chance would be 22 %; with this
 # exponent it is 26 %.
@@ -93,7 +95,11 @@ def points(policies: Sequence[str], *, full: bool, placements: bool) -> list[Poi
 
 def needed_context() -> int:
     """Tokens that the context must hold for any point: the same for all runs, as it takes experts' room."""
-    return max(*INPUTS, *LONG_INPUTS, BEAM_INPUT + max(BEAMS) * (DECODE_STEPS + 1)) + DECODE_STEPS + 1
+    return (
+        max(*INPUTS, *LONG_INPUTS, BEAM_INPUT + max(BEAMS) * (DECODE_STEPS + BEAM_WARM_UP + 2))
+        + DECODE_STEPS
+        + 1
+    )
 
 
 def distinct(experts: int, top_k: int, tokens: float) -> float:
@@ -109,7 +115,8 @@ def expected_seconds(point: Point, sizes: Sizes, rates: Rates) -> float:
     before = BEAM_INPUT if point.kind is Kind.BEAMS else point.size
     moved = distinct(sizes.experts, sizes.top_k, width) * sizes.layers * sizes.missing * sizes.expert_bytes
     step = 1.2 * moved / _rate(point.policy, rates)
-    return _prompt_seconds(before, point.policy, sizes, rates) + point.steps * step
+    steps = point.steps + (BEAM_WARM_UP if point.kind is Kind.BEAMS else 0)
+    return _prompt_seconds(before, point.policy, sizes, rates) + steps * step
 
 
 def _prompt_seconds(tokens: int, policy: str, sizes: Sizes, rates: Rates) -> float:

@@ -26,7 +26,6 @@ from engine.progress import CancelToken, Progress, ProgressCallback, ignore_prog
 from engine.units import format_seconds
 
 _WARM_UP = (16, 3)  # tokens of a prompt, and single ones, before the first point
-_WARM_STEPS = 2  # of a beam search with so many beams, before it is measured
 
 
 class CompareRun:
@@ -55,7 +54,7 @@ class CompareRun:
         self._end = None if seconds is None else time.monotonic() + seconds
         self._progress = progress
         self._cancel = cancel or CancelToken()
-        self._warm: set[tuple[Kind, int]] = set()
+        self._warm: set[int] = set()  # lengths of prompts
         self.comparison: Comparison | None = None
 
     def measure(self) -> Comparison:
@@ -90,20 +89,16 @@ class CompareRun:
     def _work(self, subject: LoadedSubject, driver: Driver, point: Point) -> Work:
         driver.use(point.policy)
         route(subject, point.placing)
-        self._warm_up(subject, driver, point)
+        self._warm_up(driver, point)
         if point.kind is Kind.BEAMS:
-            return beam_steps(subject, BEAM_INPUT, point.size, point.steps, self._cancel)
+            return beam_steps(driver, BEAM_INPUT, point.size, point.steps, self._cancel)
         read = driver.read(point.size)
         return read if point.kind is Kind.PROMPT else driver.decode(point.steps)
 
-    def _warm_up(self, subject: LoadedSubject, driver: Driver, point: Point) -> None:
-        """What is done for the first time with a size is slow once: buffers, kernels made for it, graphs."""
-        if (point.kind, point.size) in self._warm:
-            return
-        self._warm.add((point.kind, point.size))
-        if point.kind is Kind.BEAMS:
-            beam_steps(subject, BEAM_INPUT, point.size, _WARM_STEPS, self._cancel)
-        elif point.kind is Kind.PROMPT:
+    def _warm_up(self, driver: Driver, point: Point) -> None:
+        """Read a prompt of a length that comes for the first time: buffers grow, kernels are made for it."""
+        if point.kind is Kind.PROMPT and point.size not in self._warm:
+            self._warm.add(point.size)
             driver.read(point.size)
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from engine.bench.errors import BenchError
 from engine.bench.model_subject import LoadedSubject
 from engine.drift import Drift
 from engine.events import Phase, Place
-from engine.models.loader import LoadedModel
 from engine.progress import CancelToken
 from engine.session import Logits, Session
 
@@ -42,15 +41,19 @@ class Work:
 
 
 class Driver:
-    """One conversation at a time with random tokens; the same ones, and the same routing, for each policy."""
+    """One conversation at a time with random tokens; the same routing for each policy.
 
-    def __init__(self, subject: LoadedSubject, cancel: CancelToken, context: int | None = None) -> None:
+    `session` holds the conversation, `logits` [vocabulary] are those of what was read last.
+    """
+
+    def __init__(self, subject: LoadedSubject, cancel: CancelToken) -> None:
         self._parts = subject.parts
         self._resident = subject.resident
         self._costs = subject.costs
         self._cancel = cancel
         plan = subject.plan
-        self.session = Session(self._parts.model, context or plan.context_length, plan.prefill_chunk)
+        self.session = Session(self._parts.model, plan.context_length, plan.prefill_chunk)
+        self.logits: Logits = np.zeros(0, dtype=np.float32)
         self._random = np.random.default_rng(0)
 
     def use(self, policy: str) -> None:
@@ -66,48 +69,43 @@ class Driver:
         prompt = self._ids(tokens)
         if self._parts.model.routing is not None:
             self._parts.model.routing.restart()
-        self._parts.counters.reset()
+        self.count_anew()
         begin = time.perf_counter()
         self.session.begin(prompt)
-        last: Logits | None = None
-        for logits in self.session.read(prompt):
-            self._cancel.raise_if_cancelled()
-            last = logits
+        for logits in self.session.read(prompt, self._cancel.raise_if_cancelled):
+            if logits is not None:
+                self.logits = logits
         seconds = time.perf_counter() - begin
-        _check(last)
-        return work_of(self._parts, self._resident, (seconds,), Phase.PREFILL)
+        return self.work([seconds], Phase.PREFILL)
 
     def decode(self, tokens: int) -> Work:
         """`tokens` single tokens after what was read. Raises Cancelled between two."""
-        self._parts.counters.reset()
-        self._parts.executor.account.pause()
-        ids = self._ids(tokens)
+        self.count_anew()
         seconds = []
-        for token in ids:
+        for token in self._ids(tokens):
             self._cancel.raise_if_cancelled()
             begin = time.perf_counter()
-            logits = self.session.step(token)
+            self.logits = self.session.step(token)
             seconds.append(time.perf_counter() - begin)
-        _check(logits)
-        return work_of(self._parts, self._resident, tuple(seconds), Phase.DECODE)
+        return self.work(seconds, Phase.DECODE)
+
+    def count_anew(self) -> None:
+        """Count executions from here on; what the host did before belongs to no step."""
+        self._parts.counters.reset()
+        self._parts.executor.account.pause()
+
+    def work(self, seconds: Sequence[float], phase: Phase) -> Work:
+        """The times with what was counted meanwhile. Raises BenchError if the model's output is no number."""
+        if not np.isfinite(self.logits).all():
+            raise BenchError("The model's output is not finite: its figures would mean nothing.")
+        counts = self._parts.counters.snapshot().counts[phase]
+        runs = counts.sum(axis=2)
+        on_gpu = int(counts[..., Place.GPU].sum())
+        # A prompt's experts that were copied ahead of their layer count as having been there: by the table
+        # they are missing all the same.
+        missing = int(np.count_nonzero(runs[~self._resident]))
+        return Work(tuple(seconds), on_gpu, int(runs.sum()) - on_gpu, missing)
 
     def _ids(self, count: int) -> list[int]:
         ids: list[int] = self._random.integers(0, self._parts.info.config.vocab_size, count).tolist()
         return ids
-
-
-def work_of(
-    parts: LoadedModel, resident: npt.NDArray[np.bool_], seconds: tuple[float, ...], phase: Phase
-) -> Work:
-    """The times with the executions that were counted meanwhile. `resident`: bool [layers, experts]."""
-    counts = parts.counters.snapshot().counts[phase]
-    runs = counts.sum(axis=2)
-    on_gpu = int(counts[..., Place.GPU].sum())
-    # A prompt's experts that were copied ahead of their layer count as having been there: by the table they
-    # are missing all the same.
-    return Work(seconds, on_gpu, int(runs.sum()) - on_gpu, int(np.count_nonzero(runs[~resident])))
-
-
-def _check(logits: Logits | None) -> None:
-    if logits is None or not np.isfinite(logits).all():
-        raise BenchError("The model's output is not finite: its figures would mean nothing.")

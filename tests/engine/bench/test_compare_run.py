@@ -123,6 +123,7 @@ def test_without_a_gpu_one_policy_stands_for_all() -> None:
 
 def test_beams_really_differ_and_their_experts_run_once() -> None:
     with mixed(SUBJECT, resident=0) as loaded:
-        work = compare_run.beam_steps(loaded, BEAM_INPUT, 16, 5, CancelToken())
+        driver = compare_run.Driver(loaded, CancelToken())
+        work = compare_run.beam_steps(driver, BEAM_INPUT, 16, 5, CancelToken())
     assert len(work.seconds) == 5
     assert 3 * 5 * 6 < work.missing_executions <= 3 * 5 * 8  # 16 beams touch nearly all 8 experts
