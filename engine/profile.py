@@ -57,8 +57,8 @@ _PROBE_NAMES = {
     ProbeKind.WEIGHT_COPY: "Copying one expert to the GPU",
     ProbeKind.CPU_START: "Starting the CPU's threads",
     ProbeKind.COPY_START: "Starting a copy to the GPU",
-    ProbeKind.CPU_ALONE: "One expert on the CPU in a row of many",
-    ProbeKind.CPU_TOGETHER: "The same while experts are copied",
+    ProbeKind.CPU_ALONE: "One expert on the CPU, call after call",
+    ProbeKind.CPU_TOGETHER: "One expert on the CPU while others are copied",
     ProbeKind.COPY_TOGETHER: "Copying one expert while the CPU works",
     ProbeKind.ACTIVATION_COPY: "Activations to the CPU and back",
     ProbeKind.OTHER_DECODE: "A decode step without its experts",
@@ -157,9 +157,14 @@ class Profile:
             f"Predicted {self.predicted_tokens_per_second:.1f} tokens per second, "
             f"measured {self.measured_tokens_per_second:.1f} ({self.prediction_error:+.0%} time).",
             f"The CPU's times are within {fit:.0%} of a straight line on average.",
-            *(() if self.latency.together is None else (self._together_text(),)),
-            *(() if self.kernels is None else (self.kernels.text(),)),
+            *self.remarks,
         )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences on what was chosen and found: both sides at the same time, and the kernels."""
+        together = () if self.latency.together is None else (self._together_text(),)
+        return (*together, *(() if self.kernels is None else (self.kernels.text(),)))
 
     def _together_text(self) -> str:
         slowdown, copy_seconds = self.latency.at_once(1)

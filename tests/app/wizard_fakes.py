@@ -17,7 +17,7 @@ from engine.errors import CheckpointError, EngineError
 from engine.hardware import CpuInfo, DiskInfo, GpuInfo, GpuState, Hardware, MemoryInfo
 from engine.kernel_choice import KernelChoice
 from engine.known_models import mixtral_8x7b
-from engine.latency import Curve, LatencyModel
+from engine.latency import Curve, LatencyModel, Together
 from engine.options import LoadOptions
 from engine.plan import make_plan
 from engine.profile import Probe, ProbeKind, Profile
@@ -93,15 +93,22 @@ CHOICE = KernelChoice(
 )
 
 
+TOKEN_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
 def make_probes(gpu: bool = False) -> tuple[Probe, ...]:
     """The probes of a calibration, as they come."""
-    counts = (1, 2, 4, 8, 16, 32, 64)
     probes = [Probe(ProbeKind.KERNELS, 4, 2.9e-4)]
-    probes += [Probe(ProbeKind.CPU_EXPERT, n, 3e-4 + 8e-5 * n, 0.02) for n in counts]
+    probes += [Probe(ProbeKind.CPU_EXPERT, n, 3e-4 + 8e-5 * n, 0.02) for n in TOKEN_COUNTS]
     if gpu:
-        probes += [Probe(ProbeKind.GPU_EXPERT, n, 1.2e-4 + 1e-7 * n, 0.01) for n in counts]
+        probes += [Probe(ProbeKind.GPU_EXPERT, n, 1.2e-4 + 1e-7 * n, 0.01) for n in TOKEN_COUNTS]
         probes += [
             Probe(ProbeKind.WEIGHT_COPY, 0, 1.4e-2, 0.03),
+            Probe(ProbeKind.COPY_START, 0, 4.1e-5, 0.03),
+            Probe(ProbeKind.CPU_START, 0, 1.2e-5, 0.03),
+            Probe(ProbeKind.CPU_ALONE, 1, 3.7e-4, 0.02),
+            Probe(ProbeKind.CPU_TOGETHER, 1, 4.5e-4, 0.04),
+            Probe(ProbeKind.COPY_TOGETHER, 1, 1.6e-2, 0.0),
             Probe(ProbeKind.ACTIVATION_COPY, 1, 2.7e-5, 0.1),
         ]
     probes += [
@@ -114,14 +121,15 @@ def make_probes(gpu: bool = False) -> tuple[Probe, ...]:
 
 def make_profile(gpu: bool = False, layers: int = 30) -> Profile:
     """A calibration's result."""
-    points = [(n, 3e-4 + 8e-5 * n) for n in (1, 2, 4, 8, 16, 32, 64)]
-    fast = [(n, 1.2e-4 + 1e-7 * n) for n in (1, 2, 4, 8, 16, 32, 64)]
+    points = [(n, 3e-4 + 8e-5 * n) for n in TOKEN_COUNTS]
+    fast = [(n, 1.2e-4 + 1e-7 * n) for n in TOKEN_COUNTS]
     latency = LatencyModel(
         Curve.fit(points),
         6.2e-3,
         Curve.fit(fast) if gpu else None,
         1.4e-2 if gpu else None,
         Curve.fit([(1, 2.7e-5)]) if gpu else None,
+        Together((1,), (1.22,), (1.6e-2,)) if gpu else None,
     )
     return Profile(
         model_name="Starter model",

@@ -115,7 +115,7 @@ class PlanPage(Page):
 
     def _show_plan(self, offer: Offer, force: bool) -> None:
         plan = offer.plan
-        self.placement.setText(plan.placement_text())
+        self.placement.setText(f"{plan.placement_text()} {plan.policy_text()}".strip())
         basis = _sentence(tr("Speed: {basis}", basis=plan.basis))
         self.basis.setText(" ".join((basis, *plan.assumptions, *plan.notes)))
         self.needs.set_needs(offer.needs)

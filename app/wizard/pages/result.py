@@ -57,7 +57,7 @@ class ResultPage(Page):
         self.fit = Figure(tr("Fit of the latency model"), self.figures)
         for figure in (self.predicted, self.measured, self.fit):
             row.addWidget(figure, 1)
-        self.kernels = hint(parent=self)
+        self.remarks = hint(parent=self)
         self.details = QFrame(self)
         mark(self.details, card=True)
         column = QVBoxLayout(self.details)
@@ -75,7 +75,7 @@ class ResultPage(Page):
         self.content.addWidget(self.problem)
         self.content.addLayout(top)
         self.content.addWidget(self.figures)
-        self.content.addWidget(self.kernels)
+        self.content.addWidget(self.remarks)
         self.content.addWidget(self.doubt)
         self.content.addWidget(self.details)
         self.content.addStretch(1)
@@ -101,7 +101,7 @@ class ResultPage(Page):
         self.figures.setVisible(state.profile is not None)
         if state.profile is not None:
             self._show_profile(state.profile)
-        self.kernels.setVisible(state.profile is not None and state.profile.kernels is not None)
+        self.remarks.setVisible(state.profile is not None and bool(state.profile.remarks))
         self.doubt.setVisible(state.profile is not None and doubtful(state.profile))
         self.details.setVisible(state.status is not None)
         if state.status is not None and state.status is not self._status:
@@ -120,7 +120,7 @@ class ResultPage(Page):
         self.measured.set_figure(f"{profile.measured_tokens_per_second:.1f}", apart)
         fit = profile.latency.fit_error
         self.fit.set_figure(f"±{fit:.0%}", tr("average error of a straight line through the CPU's times"))
-        self.kernels.setText("" if profile.kernels is None else profile.kernels.text())
+        self.remarks.setText(" ".join(profile.remarks))
 
     def _show_status(self, status: EngineStatus) -> None:
         self.map.set_residency(status.residency if status.has_gpu else None, status.layers, status.experts)

@@ -127,6 +127,7 @@ class TestPlan:
         wizard.click(plan(wizard).cards[1].radio)
         wizard.wait(wizard.dialog.next.isEnabled)
         assert re.match(r"[1-9]\d* of 256 experts in graphics memory", plan(wizard).placement.text())
+        assert "work on a layer's other experts at the same time" in plan(wizard).placement.text()
         texts = [label.text() for label in plan(wizard).needs.findChildren(QLabel)]
         assert "Graphics memory" in texts
 

@@ -34,7 +34,17 @@ class TestResult:
         assert result(wizard).measured.value.text() == "48.8"
         assert "3%" in result(wizard).measured.meaning.text()
         assert not result(wizard).doubt.isVisible()
-        assert not result(wizard).kernels.isVisible()  # a calibration from before there was a choice
+        assert not result(wizard).remarks.isVisible()  # a calibration from before there was a choice
+
+    def test_what_both_do_at_the_same_time_is_told(
+        self, open_wizard: Open, knowledge: ScriptedKnowledge
+    ) -> None:
+        knowledge.found = (make_profile(gpu=True), "")
+        wizard = open_wizard()
+        choose_starter(wizard)
+        wizard.click(wizard.dialog.next)
+        wizard.wait(lambda: wizard.state.loaded)
+        assert "While experts are copied the CPU takes 1.22 times as long" in result(wizard).remarks.text()
 
     def test_the_chosen_kernels_are_told(self, open_wizard: Open, knowledge: ScriptedKnowledge) -> None:
         knowledge.found = (replace(make_profile(), kernels=CHOICE), "")
@@ -42,8 +52,8 @@ class TestResult:
         choose_starter(wizard)
         wizard.click(wizard.dialog.next)
         wizard.wait(lambda: wizard.state.loaded)
-        assert result(wizard).kernels.isVisible()
-        assert result(wizard).kernels.text() == CHOICE.text()
+        assert result(wizard).remarks.isVisible()
+        assert result(wizard).remarks.text() == CHOICE.text()
 
     def test_a_measurement_far_from_its_prediction_is_doubted(
         self, open_wizard: Open, knowledge: ScriptedKnowledge
