@@ -31,13 +31,34 @@ class _Grid(NamedTuple):
     side: Tensor  # uint8 [G, 2, ceil(C / 8), 64] or [..., 0]
 
 
-def unpack_expert(block: Tensor, shape: ExpertShape) -> tuple[Tensor, Tensor, Tensor]:
+def unpack_expert(
+    block: Tensor, shape: ExpertShape, panels: tuple[int, int] | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return bf16 (w1, w3, w2) of a packed expert, uint8 [nbytes], on the block's device (CPU or CUDA).
 
-    Weights of 8 and 4 bits are dequantised in float32 and rounded to bf16.
+    With `panels`, first and end, only their neurons: rows of w1 and w3, columns of w2. Weights of 8 and 4
+    bits are dequantised in float32 and rounded to bf16. Raises ValueError for panels that are not there.
     """
-    w1, w3, w2 = (_to_bf16(grid, shape.format) for grid in _grids(block, shape))
-    return w1, w3, w2
+    gate, up, down = _grids(block, shape)
+    if panels is None:
+        panels = 0, shape.panels
+    first, end = panels
+    if not 0 <= first <= end <= shape.panels:
+        raise ValueError(f"an expert of {shape.panels} panels has no panels {first} to {end - 1}")
+    neurons = slice(first * PANEL_ROWS, min(end * PANEL_ROWS, shape.intermediate))
+    count = neurons.stop - neurons.start
+    if first == end:
+        rows, columns = (
+            block.new_empty(0, shape.hidden).bfloat16(),
+            block.new_empty(shape.hidden, 0).bfloat16(),
+        )
+        return rows, rows.clone(), columns
+    w1, w3 = (_to_bf16(_some_rows(grid, first, end, count), shape.format) for grid in (gate, up))
+    # Side tables of w2 have an entry for several panels: begin where an entry does.
+    start = first // BLOCK_GROUPS * BLOCK_GROUPS
+    skipped = (first - start) * PANEL_ROWS
+    w2 = _to_bf16(_some_columns(down, start, end, skipped + count), shape.format)
+    return w1, w3, w2[:, skipped:].contiguous()
 
 
 def unpack_quantised(
@@ -80,6 +101,17 @@ def _grids(block: Tensor, shape: ExpertShape) -> Iterator[_Grid]:
         groups[:, 4 * k :].view(panels, k, 2, format.group_nbytes).permute(1, 2, 0, 3),
         down_side.permute(1, 2, 0, 3),
     )
+
+
+def _some_rows(grid: _Grid, first: int, end: int, rows: int) -> _Grid:
+    """Panels of w1 or w3."""
+    return _Grid(rows, grid.cols, *(view[first:end] for view in (grid.tiles, grid.groups, grid.side)))
+
+
+def _some_columns(grid: _Grid, first: int, end: int, cols: int) -> _Grid:
+    """Panels of w2; `first` is the first of a block of groups."""
+    side = grid.side[:, :, first // BLOCK_GROUPS : -(-end // BLOCK_GROUPS)]
+    return _Grid(grid.rows, cols, grid.tiles[:, :, first:end], grid.groups[:, :, first:end], side)
 
 
 def _to_bf16(grid: _Grid, format: WeightFormat) -> Tensor:

@@ -89,7 +89,7 @@ def _load_pair(
     return even, odd
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["pairs", "expert", "place", "first"])
 def gate_up(
     data: tl.tensor,
     x: tl.tensor,
@@ -236,7 +236,7 @@ def _int4(
     return part * (d * s)[None] - total * (e * m)[None]
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["pairs", "expert", "place", "first", "end"])
 def down(
     data: tl.tensor,
     ids: tl.tensor,

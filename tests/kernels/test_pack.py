@@ -252,6 +252,24 @@ def test_refuses_matrices_that_do_not_belong_together(wrong: str) -> None:
         pack_quantised(w1, w3, w2, block)
 
 
+@pytest.mark.parametrize("format", WeightFormat)
+def test_some_panels_are_their_rows_and_columns(format: WeightFormat) -> None:
+    """19 panels: two and a half blocks of w2's groups, the last panel short."""
+    shape = ExpertShape(300, 597, format)
+    block = empty_block(shape)
+    pack_expert(*random_weights(300, 597), block, format)
+    w1, w3, w2 = unpack_expert(block, shape)
+    for first, end in [(0, 19), (3, 4), (7, 9), (1, 8), (5, 17), (8, 19), (18, 19), (6, 6), (19, 19)]:
+        neurons = slice(32 * first, 32 * end)
+        parts = unpack_expert(block, shape, (first, end))
+        for part, whole in zip(parts, (w1[neurons], w3[neurons], w2[:, neurons]), strict=True):
+            assert torch.equal(part, whole)
+            assert part.is_contiguous()
+    for panels in [(0, 20), (-1, 3), (5, 4)]:
+        with pytest.raises(ValueError, match="an expert of 19 panels has no panels"):
+            unpack_expert(block, shape, panels)
+
+
 def test_bf16_has_no_quantised_matrices() -> None:
     shape = ExpertShape(32, 32)
     with pytest.raises(ValueError, match="not quantised"):
