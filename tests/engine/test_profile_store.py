@@ -132,6 +132,15 @@ def test_a_damaged_file_is_a_state_and_is_kept_aside(info: ModelInfo, folder: Pa
     assert damage in snapshot(folder).values()
 
 
+def test_a_calibration_of_an_older_version_is_not_used_and_says_why(info: ModelInfo, folder: Path) -> None:
+    path = save_profile(measured(MACHINE, info), folder)
+    path.write_text(path.read_text().replace('"version": 2', '"version": 1'))
+    found = find_profile(MACHINE, info, folder=folder)
+    assert (found.state, found.profile) == (ProfileState.UNREADABLE, None)
+    assert "older version" in found.message
+    assert "Calibrate again" in found.message
+
+
 def test_a_damaged_file_of_another_machine_is_in_nobodys_way(info: ModelInfo, folder: Path) -> None:
     save_profile(measured(OTHER, info), folder).write_text("{")
     assert find_profile(MACHINE, info, folder=folder).state is ProfileState.MISSING

@@ -15,7 +15,9 @@ import torch
 from engine.budget import CUDA_DEVICE_BYTES
 from engine.calibration.gpu_probes import GpuProbes
 from engine.calibration.probes import TOKEN_COUNTS
+from engine.calibration.quick import measure_costs
 from engine.calibration.run import MeasurableEngine, calibrate
+from engine.calibration.together import TOGETHER_COUNTS
 from engine.hardware import detect
 from engine.models.loader import load_model
 from engine.options import LoadOptions
@@ -59,7 +61,12 @@ def test_every_probe_takes_a_time_and_residents_stay(make_model: Callable[..., A
         before = parts.model.forward(torch.arange(9), parts.model.new_cache(9))
         gpu = GpuProbes(parts)
         assert all(gpu.expert(tokens).seconds > 0 for tokens in TOKEN_COUNTS)
-        assert gpu.weight_copy().seconds > 0
+        whole = gpu.weight_copy().seconds
+        assert whole > 0
+        assert 0 <= gpu.copy_start().seconds < 10 * whole
+        count, seconds = gpu.copies(lambda: False)
+        assert count == 1
+        assert seconds > 0
         assert gpu.activation_copy(64).seconds >= 0
         assert parts.residents is not None
         assert (parts.residents.resident == placement.resident).all()
@@ -72,6 +79,26 @@ def test_every_probe_takes_a_time_and_residents_stay(make_model: Callable[..., A
         assert (after - before).norm() < 0.3 * before.norm()
     finally:
         parts.close()
+
+
+@pytest.mark.parametrize("slots", [0, 3, 8])
+def test_costs_for_benchmarks_are_complete(make_model: Callable[..., Any], slots: int) -> None:
+    """And a model that decides by them computes what it computed before."""
+    model = make_model(intermediate_size=320)
+    placement = place_uniform(2, 4, slots) if slots else place_nothing(2, 4)
+    with load_model(model.path, LoadOptions(threads=2, device="cuda"), placement) as parts:
+        ids = torch.arange(9)
+        before = parts.model.forward(ids, parts.model.new_cache(9))
+        costs = measure_costs(parts)
+        assert costs.has_gpu
+        assert costs.together is not None
+        assert all(0.5 < slowdown < 50 for slowdown in costs.together.slowdowns)
+        assert all(seconds > 0 for seconds in costs.together.copies)
+        parts.model.executor.costs = costs
+        after = parts.model.forward(ids, parts.model.new_cache(9))
+        assert before is not None
+        assert after is not None
+        assert (after - before).norm() < 0.3 * before.norm()
 
 
 def test_a_calibration_with_a_gpu_has_all_its_costs(make_model: Callable[..., Any], tmp_path: Path) -> None:
@@ -95,6 +122,8 @@ def test_a_calibration_with_a_gpu_has_all_its_costs(make_model: Callable[..., An
     profile = calibrate(cast(MeasurableEngine, engine), folder=tmp_path)
     parts.close()
     assert profile.latency.has_gpu
+    assert profile.latency.together is not None
+    assert profile.latency.together.tokens == TOGETHER_COUNTS
     assert profile.expert_slots == 3
     assert {probe.kind for probe in profile.probes} == set(ProbeKind)
     assert 0 < profile.predicted_decode < 1
