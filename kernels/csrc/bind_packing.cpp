@@ -54,8 +54,8 @@ WeightFault bind_pack_rows(const std::string& isa, std::size_t hidden, std::size
   const ExpertShape shape{hidden, intermediate, format(number)};
   const auto which = static_cast<ExpertMatrix>(matrix);
   const auto* weights = at<const std::uint16_t>(rows);
-  if (shape.format == WeightFormat::kBf16) return pack_rows(shape, which, first, count, weights, at<std::uint8_t>(out));
-  return quantise_rows(isa_from_name(isa), shape, which, first, count, weights, at<std::uint8_t>(out));
+  const auto pack = shape.format == WeightFormat::kBf16 ? &pack_rows : &quantise_rows;
+  return pack(isa_from_name(isa), shape, which, first, count, weights, at<std::uint8_t>(out));
 }
 
 void bind_pack_quantised(std::size_t hidden, std::size_t intermediate, std::size_t number,

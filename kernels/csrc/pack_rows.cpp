@@ -64,6 +64,20 @@ bool pack_part_tile(const std::uint16_t* rows, std::size_t stride, std::size_t h
   return finite;
 }
 
+PackWholeTile packer_for(Isa isa) {
+#if defined(FIDDLER_HAVE_AVX512)
+  if (isa >= Isa::kAvx512) return &pack_whole_tile_avx512;
+#endif
+  static_cast<void>(isa);
+#if defined(__SSE2__)
+  return &pack_whole_tile;
+#else
+  return [](const std::uint16_t* rows, std::size_t stride, std::uint8_t* tile) {
+    return pack_part_tile(rows, stride, kTileRows, kTileCols, tile);
+  };
+#endif
+}
+
 }  // namespace
 
 bool pack_tile(const std::uint16_t* rows, std::size_t stride, std::size_t height, std::size_t width,
@@ -80,8 +94,9 @@ void finish_tiles() {
 #endif
 }
 
-WeightFault pack_rows(const ExpertShape& shape, ExpertMatrix matrix, std::size_t first, std::size_t count,
-                      const std::uint16_t* rows, std::uint8_t* out) {
+WeightFault pack_rows(Isa isa, const ExpertShape& shape, ExpertMatrix matrix, std::size_t first,
+                      std::size_t count, const std::uint16_t* rows, std::uint8_t* out) {
+  const PackWholeTile pack_whole = packer_for(isa);
   const bool down = matrix == ExpertMatrix::kDown;
   const std::size_t height = height_of(shape, matrix), width = width_of(shape, matrix);
   const std::size_t tiles = down ? shape.panels() : shape.k_tiles();  // of a row of tiles
@@ -102,8 +117,11 @@ WeightFault pack_rows(const ExpertShape& shape, ExpertMatrix matrix, std::size_t
     }
     const std::uint16_t* from = rows + (std::min(row, end) - first) * width;
     for (std::size_t t = 0; t < tiles; ++t, to += step) {
-      const std::size_t col = t * kTileCols;
-      finite = pack_tile(from + col, width, tile_height, std::min(kTileCols, width - col), to) && finite;
+      const std::size_t col = t * kTileCols, tile_width = std::min(kTileCols, width - col);
+      const bool whole = tile_height == kTileRows && tile_width == kTileCols;
+      const bool good = whole ? pack_whole(from + col, width, to)
+                              : pack_part_tile(from + col, width, tile_height, tile_width, to);
+      finite = good && finite;
     }
   }
   finish_tiles();

@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from kernels import rows
 from kernels.cpu import ExpertShape, PackedLinear, pack_expert, unpack_expert
 from kernels.errors import NonFiniteWeightError, WeightRangeError
 from kernels.formats import WeightFormat
+from kernels.isa import Isa, available_isas
 from kernels.pack import pack_quantised, quantise
 from kernels.quantised import Int4Matrix, Int8Matrix, QuantisedMatrix
 from kernels.rows import pack_expert_rows
@@ -232,6 +234,31 @@ def test_the_largest_bf16_is_finite() -> None:
     for format in QUANTISED:
         with pytest.raises(WeightRangeError, match=r"w1 has a weight too large .*row 0, column 0"):
             pack_expert(*weights, empty_block(ExpertShape(40, 40, format)), format)
+
+
+@pytest.mark.parametrize("isa", available_isas())
+@settings(max_examples=25)
+@given(hidden=sizes, intermediate=sizes, seed=seeds)
+def test_every_level_packs_the_same_and_sees_what_is_not_finite(
+    isa: Isa, hidden: int, intermediate: int, seed: int
+) -> None:
+    shape = ExpertShape(hidden, intermediate)
+    g = torch.Generator().manual_seed(seed)
+    weights = [
+        torch.randint(0, 0x7F80, size, generator=g, dtype=torch.int16).view(torch.bfloat16)
+        for size in matrix_sizes(hidden, intermediate)
+    ]
+    block = empty_block(shape)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows, "default_isa", lambda: isa)
+        for matrix, weight in zip(MATRICES, weights, strict=True):
+            pack_expert_rows(matrix, 0, weight, block, shape)
+        assert all(torch.equal(a, b) for a, b in zip(weights, unpack_expert(block, shape), strict=True))
+        row, col = (int(torch.randint(0, size, (), generator=g)) for size in weights[2].shape)
+        weights[2][row, col] = float("-inf")
+        with pytest.raises(NonFiniteWeightError) as caught:
+            pack_expert_rows("w2", 0, weights[2], block, shape)
+    assert (caught.value.row, caught.value.col) == (row, col)
 
 
 @pytest.mark.parametrize("wrong", ["format", "size", "block", "w2"])
