@@ -33,7 +33,7 @@ def measure_rates(
     if not parts.bank.held.any():  # all experts are on the GPU, and only there
         read = 1e9 * measure_read_gbs(parts.pool, seconds)
         return Rates(read, read, gpu=gpu)
-    read = 1e9 * read_gbs(parts.pool, _held_memory(parts.bank), seconds, cancel)
+    read = 1e9 * read_gbs(parts.pool, held_memory(parts.bank), seconds, cancel)
     reader = _CpuReader(parts)
     reader.run(min(0.1, seconds))  # wakes the threads
     cpu = reader.run(seconds)
@@ -41,11 +41,12 @@ def measure_rates(
     if device.type != "cuda":
         return Rates(read, cpu)
     cancel.raise_if_cancelled()
-    copier = _Copier(parts, device)
+    copier = _Copier(parts)
     copier.run(0.1, None)
     copy, _ = copier.run(seconds, None)
     cancel.raise_if_cancelled()
     copy_together, cpu_together = copier.run(seconds, reader)
+    copier.close()
     return Rates(read, cpu, copy, cpu_together, copy_together, gpu)
 
 
@@ -76,21 +77,29 @@ class _CpuReader:
 
 
 class _Copier:
-    """Copies pieces of the arena to the GPU; from a pinned buffer where the arena is not pinned."""
+    """Copies pieces of the arena to a slot of the GPU; from a pinned buffer where the arena is not pinned."""
 
-    def __init__(self, parts: LoadedModel, device: torch.device) -> None:
-        bank = parts.bank
+    def __init__(self, parts: LoadedModel) -> None:
+        gpu, bank = parts.residents, parts.bank
+        if gpu is None:
+            raise ValueError("the model was loaded without a GPU")
+        self._gpu = gpu
+        self._target = gpu.data[-1]  # the last slot: no memory beside the budget is taken
         pieces = [
             piece
             for item in all_experts(bank.config)
             if bank.held[item] and bank.pinned(*item)
-            for piece in _pieces(bank.block(*item))
+            for piece in self._pieces_of(bank.block(*item))
         ]
         if not pieces:
-            pieces = _pieces(torch.empty(4 * _PIECE, dtype=torch.uint8, pin_memory=True))
+            pieces = self._pieces_of(torch.empty(4 * _PIECE, dtype=torch.uint8, pin_memory=True))
         self._pieces = itertools.cycle(pieces)
-        self._target = torch.empty(_PIECE, dtype=torch.uint8, device=device)
-        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._stream = torch.cuda.Stream(gpu.device)  # type: ignore[no-untyped-call]
+
+    def close(self) -> None:
+        """Nobody must take what was copied for an expert."""
+        self._stream.synchronize()
+        self._gpu.empty_slots()
 
     def run(self, seconds: float, reader: _CpuReader | None) -> tuple[float, float]:
         """Bytes per second copied, and read by the CPU meanwhile, over about `seconds`."""
@@ -112,6 +121,10 @@ class _Copier:
         self._stream.synchronize()
         return copied / (time.perf_counter() - begin), read / read_until
 
+    def _pieces_of(self, memory: torch.Tensor) -> list[torch.Tensor]:
+        size = min(_PIECE, len(self._target))
+        return [memory[start : start + size] for start in range(0, len(memory), size)]
+
     def _enqueue(self, piece: torch.Tensor) -> torch.cuda.Event:
         with torch.cuda.stream(self._stream):
             self._target[: len(piece)].copy_(piece, non_blocking=True)
@@ -119,7 +132,7 @@ class _Copier:
             return event
 
 
-def _held_memory(bank: ExpertBank) -> torch.Tensor:
+def held_memory(bank: ExpertBank) -> torch.Tensor:
     """The longest part of the arena in which every expert is held: pages given back read as one of zeros."""
     stride = bank.arena.numel() // bank.held.size
     best = run = end = 0
@@ -128,10 +141,6 @@ def _held_memory(bank: ExpertBank) -> torch.Tensor:
         if run > best:
             best, end = run, number
     return bank.arena[(end - best) * stride : end * stride]
-
-
-def _pieces(memory: torch.Tensor) -> list[torch.Tensor]:
-    return [memory[start : start + _PIECE] for start in range(0, len(memory), _PIECE)]
 
 
 def gpu_read_rate(device: torch.device) -> float:

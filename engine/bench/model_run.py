@@ -116,5 +116,5 @@ def accounting(split: TimeSplit, costs: ExpertCosts | None) -> dict[str, object]
 
 def memory(subject: LoadedSubject) -> dict[str, object]:
     """What the process took at most, against the budget."""
-    figures = subject.watch.figures(subject.parts.bank.arena.numel())
+    figures = subject.watch.figures(subject.held_bytes)
     return asdict(figures) | {"gpu_peak": figures.gpu_peak, "within_budget": figures.within_budget}

@@ -63,6 +63,12 @@ class LoadedSubject:
         return self.placement.resident
 
     @property
+    def held_bytes(self) -> int:
+        """Bytes of the experts in RAM."""
+        bank = self.parts.bank
+        return int(bank.held.sum()) * (bank.arena.numel() // bank.held.size)
+
+    @property
     def dense_bytes(self) -> float:
         """Bytes that a token reads of the weights beside the experts: all but the table of embeddings."""
         info, config = self.parts.info, self.parts.info.config

@@ -83,5 +83,5 @@ def _prompt(number: int, share: int, capacity: int) -> int:
 
 
 def _memory(subject: LoadedSubject) -> tuple[int, int]:
-    figures = subject.watch.figures(subject.parts.bank.arena.numel())
+    figures = subject.watch.figures(subject.held_bytes)
     return figures.ram_now, subject.watch.gpu_now()
