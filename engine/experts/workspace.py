@@ -8,6 +8,7 @@ import torch
 
 from engine.experts.panels import Panels, panels_at_once, unpacked_values
 from kernels.cpu import ExpertShape, unpack_expert
+from kernels.gpu.support import usable
 from kernels.shape import PANEL_ROWS
 
 
@@ -41,7 +42,12 @@ class ExpertWorkspace:
             yield gate_up, down
 
     def _unpack(self, block: torch.Tensor, panels: Panels, gate_up: torch.Tensor, down: torch.Tensor) -> None:
-        rows = slice(panels[0] * PANEL_ROWS, panels[1] * PANEL_ROWS)
-        w1, w3, w2 = unpack_expert(block, self._shape)
-        gate_up.copy_(torch.cat((w1[rows], w3[rows])))
-        down.copy_(w2[:, rows])
+        if usable(block.device):
+            from kernels.gpu.unpack import unpack  # not before: Triton may be missing
+
+            unpack(block, self._shape, panels, gate_up, down)
+            return
+        w1, w3, w2 = unpack_expert(block, self._shape, panels)
+        gate_up[: len(w1)] = w1
+        gate_up[len(w1) :] = w3
+        down.copy_(w2)
