@@ -73,7 +73,8 @@ def estimate_decode(
         assumptions.append(f"Memory was measured to be read at {measured}.")
     touched = config.num_layers * config.top_k * packed_expert_bytes(config, weight_format)
     kind = f"experts in {precision_name(weight_format)}"
-    text = f"One token reads {touched / 1e9:.2f} GB of {kind} and {other_read(config) / 1e9:.2f} GB beside."
+    beside = other_read(config, _dense_bits(weight_format, cuda=cuda))
+    text = f"One token reads {touched / 1e9:.2f} GB of {kind} and {beside / 1e9:.2f} GB beside."
     assumptions.append(text)
     gpu = hardware.gpu if cuda else None
     if gpu is not None:
@@ -100,10 +101,15 @@ def estimate_decode(
     return Estimate((1 / slow, 1 / fast), tuple(assumptions))
 
 
-def other_read(config: MixtralConfig) -> int:
+def other_read(config: MixtralConfig, bits: float = 16) -> float:
     """Bytes beside the experts that one token reads: all but an untied embedding table."""
     table = 0 if config.tie_word_embeddings else config.vocab_size * config.hidden_size
-    return 2 * (config.other_parameters - table)
+    return bits / 8 * (config.other_parameters - table)
+
+
+def _dense_bits(weight_format: WeightFormat, *, cuda: bool) -> float:
+    """Bits of a weight beside the experts: on a GPU they are quantised where experts are."""
+    return WeightFormat.INT8.bits if cuda and weight_format is not WeightFormat.BF16 else 16
 
 
 def _step_seconds(
@@ -131,7 +137,8 @@ def _step_seconds(
     missing = {"cpu": on_cpu, "stream": copied}.get(policy, min(on_cpu, copied))
     if policy == "makespan" and _TOGETHER[end]:
         missing = min(missing, 1 / (_TOGETHER[end] * (1 / on_cpu + 1 / copied)))
-    beside = other_read(config) / _VRAM_RATE[end] + config.num_layers * _GPU_LAYER[end]
+    read = other_read(config, _dense_bits(weight_format, cuda=True))
+    beside = read / _VRAM_RATE[end] + config.num_layers * _GPU_LAYER[end]
     return executions * (share * at_gpu + (1 - share) * missing) + beside
 
 

@@ -74,7 +74,8 @@ def calibrate(
     """Measure this machine with the loaded model, save the profile in `folder`, and let the engine use it.
 
     `on_probe` gets every probe as it is measured, also those that an earlier, cancelled calibration of the
-    last hour had finished. Takes about fifteen seconds for the starter model and a minute or two for a large one.
+    last hour had finished. Takes a quarter of a minute for the starter model and a minute or two for a large
+    one.
 
     Raises:
         Cancelled: between two probes; what was measured is kept for the next time.
