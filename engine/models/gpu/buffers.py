@@ -58,7 +58,9 @@ class StepBuffers:
 
         self._inputs = pinned(batch, 2, dtype=torch.int64)
         self._inputs_there = on_gpu(batch, 2, dtype=torch.int64)
-        self.control = pinned(1 + -(-config.num_experts // 64), dtype=torch.int64)
+        words = 1 + -(-config.num_experts // 64)
+        self.control = pinned(words, dtype=torch.int64)
+        self.control_there = on_gpu(words, dtype=torch.int64)
         self.host_in = pinned(batch, hidden)
         self.host_ids = pinned(config.num_layers, batch, top_k, dtype=torch.int32)
         self.host_weights = pinned(batch, top_k)

@@ -19,6 +19,7 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
 FORMATS = {torch.float32: 1e-4, torch.bfloat16: 2e-2}
+ROUNDED = 1e-2  # torch's path rounds weights of 8 and 4 bits to bf16, the graphs' kernels do not
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def test_graphs_compute_what_torch_computes(model, ids, share, precision, number
         ours = logits_of(loaded, ids, 16)
         theirs = logits_of(without_graphs(loaded), ids, 16)
     errors = (ours - theirs).norm(dim=1) / theirs.norm(dim=1)
-    assert errors.median() <= FORMATS[number_format]
+    assert errors.median() <= max(FORMATS[number_format], ROUNDED if precision != "bf16" else 0)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 16])
