@@ -151,7 +151,11 @@ class Engine:
             )
             try:
                 said = (*plan.notes, *notes)
-                return cls(parts, tokenizer, hardware, options, plan, profile, placement, said)
+                engine = cls(parts, tokenizer, hardware, options, plan, profile, placement, said)
+                if plan.has_gpu and engine._answerer is not None:
+                    progress(Progress("Preparing the graphics card"))
+                    engine._answerer.session.prepare()
+                return engine
             except BaseException:
                 parts.close()
                 raise

@@ -24,6 +24,9 @@ class LanguageModel(Protocol):
     def new_cache(self, capacity: int) -> KVCache:
         """An empty cache for `capacity` tokens."""
 
+    def prepare(self, cache: KVCache) -> None:
+        """Do what the first step with a cache would have to do once."""
+
     def forward(
         self,
         token_ids: torch.Tensor,
@@ -52,6 +55,10 @@ class Session:
         self._cache = model.new_cache(capacity)
         self._tokens: list[int] = []
         self._chunk = prefill_chunk
+
+    def prepare(self) -> None:
+        """Let the model do now what its first step would have to do."""
+        self._model.prepare(self._cache)
 
     @property
     def capacity(self) -> int:

@@ -19,6 +19,7 @@ class CopyTimer:
         self._open: deque[tuple[torch.cuda.Event, torch.cuda.Event]] = deque()
         self._free: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
         self._seconds = 0.0
+        self.last: torch.cuda.Event | None = None  # the end of what was timed last
 
     @contextlib.contextmanager
     def timing(self) -> Iterator[None]:
@@ -30,6 +31,7 @@ class CopyTimer:
         yield
         end.record()
         self._open.append((begin, end))
+        self.last = end
 
     def take_seconds(self) -> float:
         """The time of all that has ended since the last call; what still runs is for a later call."""

@@ -41,6 +41,11 @@ class ExpertStream(Protocol):
         """How long the copies took that ended since the last call. Never waits."""
         ...
 
+    @property
+    def last_copy(self) -> torch.cuda.Event | None:
+        """The end of the latest copy, with its time; None where there is no GPU."""
+        ...
+
 
 class DirectStream:
     """Without a GPU: experts are copied into the slots at once."""
@@ -78,6 +83,11 @@ class DirectStream:
         """The time spent in `fetch`."""
         seconds, self._seconds = self._seconds, 0.0
         return seconds
+
+    @property
+    def last_copy(self) -> torch.cuda.Event | None:
+        """None."""
+        return None
 
 
 class CudaStream:
@@ -132,6 +142,11 @@ class CudaStream:
     def take_copy_seconds(self) -> float:
         """From the copies' timing events."""
         return self._timer.take_seconds()
+
+    @property
+    def last_copy(self) -> torch.cuda.Event | None:
+        """From the copies' timing events."""
+        return self._timer.last
 
     def _copy(self, source: torch.Tensor, target: torch.Tensor, pinned: bool) -> None:
         if not pinned:

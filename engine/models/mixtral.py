@@ -66,6 +66,15 @@ class MixtralModel:
         """An empty cache for `capacity` tokens."""
         return KVCache(self.config, capacity, self.device, self.cache_dtype)
 
+    def prepare(self, cache: KVCache) -> None:
+        """Do what the first step with a cache would have to do once: compile kernels, capture graphs.
+
+        Raises torch.OutOfMemoryError where the GPU has no room for it.
+        """
+        if self._decoder is not None:
+            with torch.inference_mode():
+                self._decoder.prepare(cache)
+
     @torch.inference_mode()
     def forward(
         self,

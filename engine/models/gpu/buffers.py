@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from kernels.gpu.experts import ExpertScratch
 
 from engine.models.config import MixtralConfig
 from kernels.gpu.attention import AttentionScratch
+from kernels.gpu.experts import ExpertScratch
 from kernels.gpu.router import Routed
 from kernels.shape import ExpertShape
 
@@ -45,7 +45,6 @@ class StepBuffers:
         self.normed = on_gpu(batch, hidden, dtype=number_format)  # after the norm before attention
         self.qkv = on_gpu(batch, config.qkv_rows)
         self.mixed = on_gpu(batch, queries, dtype=number_format)
-        self.attention_out = on_gpu(batch, hidden)
         self.expert_in = on_gpu(batch, hidden, dtype=number_format)  # after the norm before the experts
         self.ids = on_gpu(batch, top_k, dtype=torch.int32)
         self.weights = on_gpu(batch, top_k)

@@ -39,16 +39,22 @@ class DeviceClock:
         """After it was launched."""
         self._routed.record(self._stream)
 
-    def mark_routed(self) -> None:
+    def mark_routed(self, copied: torch.cuda.Event | None) -> None:
         """The host knows the router's choice: divide what passed since the launch.
 
-        Until the dense part began, the GPU was busy with the experts of the layer before.
+        Until the dense part began, the GPU was busy with the experts of the layer before; until `copied`, the
+        end of that layer's copies, it waited for these.
         """
         self._routed.synchronize()
         launched = self._account.last
         begun, ended = self._at(self._begun), self._at(self._routed)
+        arrived = launched if copied is None else max(launched, self._at(copied))
         self._account.mark_parts(
-            ((Part.GPU_EXPERTS, begun - launched), (Part.ATTENTION, ended - max(begun, launched))),
+            (
+                (Part.COPIES, arrived - launched),
+                (Part.GPU_EXPERTS, begun - arrived),
+                (Part.ATTENTION, ended - max(begun, launched)),
+            ),
             Part.ROUTER_SYNC,
         )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from kernels.gpu.experts import run_residents
 
 from engine.experts.slots import GpuExperts
 from engine.models.config import MixtralConfig
@@ -18,6 +17,7 @@ from engine.models.linear import Linear, PlainLinear, QuantisedLinear
 from engine.models.rope import RotaryTable
 from engine.models.weights import DenseWeights, Embedding, QuantisedEmbedding, TableEmbedding
 from kernels.gpu.attention import attend, rope_and_store
+from kernels.gpu.experts import run_residents
 from kernels.gpu.linear import Weight, embed_rows, linear_small
 from kernels.gpu.residual import collect_and_norm, normalise
 from kernels.gpu.router import route
@@ -96,10 +96,10 @@ class StepGraphs:
         linear_small(b.normed, _weight(layer.qkv), b.qkv)
         rope_and_store(b.qkv, *self._angles, b.positions, rows, cache)
         attend(b.qkv, cache, rows, b.positions, config.sliding_window, b.attention, b.mixed)
-        linear_small(b.mixed, _weight(layer.attention_out), b.attention_out)
+        linear_small(b.mixed, _weight(layer.attention_out), b.x, add=True)
         route(
             b.x,
-            b.attention_out,
+            None,
             layer.post_norm,
             layer.router,
             config.rms_norm_eps,

@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 import torch
-from kernels.gpu.experts import run_streamed
 
 from engine.accounting import Part
 from engine.events import Phase, Place
@@ -14,6 +13,7 @@ from engine.executor import ExpertExecutor
 from engine.models.gpu.buffers import StepBuffers
 from engine.policy import LayerPlan, decide
 from kernels.cpu import ExpertJob
+from kernels.gpu.experts import run_streamed
 
 
 class MissingExperts:
@@ -37,6 +37,7 @@ class MissingExperts:
         self._weight = [flat[pair : pair + 1] for pair in range(pairs)]
         self._top_k = top_k
         self._observed: tuple[LayerPlan, float] | None = None
+        self.copied: torch.cuda.Event | None = None  # when the last layer's copies ended; None if it had none
 
     def run(self, layer: int, sequences: int, phase: Phase) -> bool:
         """Run what the first `sequences` places chose; the router's choice must be on the host.
@@ -45,6 +46,7 @@ class MissingExperts:
         """
         executor, buffers = self._executor, self._buffers
         account = executor.account
+        self.copied = None
         chosen: list[int] = self._ids[layer, :sequences].ravel().tolist()
         present = self._gpu.present[layer]
         if all(present[expert] for expert in chosen) and self._all_resident(layer, chosen):
@@ -123,3 +125,4 @@ class MissingExperts:
                 buffers.streamed,
             )
             stream.release(place)
+            self.copied = stream.last_copy

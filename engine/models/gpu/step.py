@@ -61,11 +61,19 @@ class GpuDecoder:
         self, cache: KVCache, token: int, phase: Phase, routing: RoutingSource | None = None
     ) -> torch.Tensor:
         """`step` for one token after those in a cache, whose length stays."""
+        return self.step([token], [cache.length], cache, cache.data, self._own_rows(cache), phase, routing)
+
+    def prepare(self, cache: KVCache) -> None:
+        """Capture the graphs for single tokens after those in a cache."""
+        self._prepare(1, cache, cache.data, self._own_rows(cache), forced=False)
+
+    def _own_rows(self, cache: KVCache) -> torch.Tensor:
+        """The rows of a cache that one sequence has to itself."""
         rows = self._rows.get(cache)
         if rows is None:
             rows = torch.arange(cache.capacity, dtype=torch.int32, device=self._device)[None]
             self._rows[cache] = rows
-        return self.step([token], [cache.length], cache, cache.data, rows, phase, routing)
+        return rows
 
     def step(
         self,
@@ -116,7 +124,7 @@ class GpuDecoder:
                 continue  # whatever was chosen is there, and the host need not know it
             self._routed.synchronize()
             if clock is not None:
-                clock.mark_routed()
+                clock.mark_routed(missing.copied)
             missing.observe()
             missing.run(layer, sequences, phase)
         graphs.output.replay()
