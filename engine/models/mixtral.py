@@ -149,7 +149,7 @@ class MixtralModel:
             batch.end_step()
             return logits
         if self.device.type == "cpu":
-            torch.set_num_threads(self._torch_threads(batch.used_rows, len(token_ids)))
+            torch.set_num_threads(1)  # its operations are short here: see `_torch_threads`
         x = self.weights.embedding(token_ids.to(self.device))  # [sequences, hidden]
         self._batch(x, batch, self.routing)
         batch.end_step()
