@@ -66,7 +66,7 @@ def limit(device: torch.device, budget: int) -> None:
     What CUDA takes itself is left out of the allocator's part, and what it will take for kernels and graphs
     that are loaded later.
     """
-    total = torch.cuda.get_device_properties(device).total_memory
+    _, total = torch.cuda.mem_get_info(device)
     ours = allocator_share(budget, cuda_bytes(device), total)
     torch.cuda.memory.set_per_process_memory_fraction(ours, device)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import torch
@@ -91,12 +91,6 @@ class Registration:
         self._thread.join(timeout)
         return not self.running
 
-    @contextlib.contextmanager
-    def paused(self) -> Iterator[None]:
-        """No block is registered inside: a CUDA graph's capture forbids such calls to all threads."""
-        with self._pins.lock:
-            yield
-
     def close(self) -> None:
         """Stop, wait for the block under way, and unpin. No copy from the memory may be on its way."""
         self._finalizer()
@@ -109,16 +103,17 @@ class _Pins:
         self.blocks = list(blocks)
         self.pinner = pinner
         self.stop = threading.Event()
-        self.lock = threading.Lock()
         self.count = 0
         self.note = ""
 
     def run(self) -> None:
         for block in self.blocks:
-            with self.lock:
-                if self.stop.is_set():
-                    return
+            if self.stop.is_set():
+                return
+            try:
                 agreed = self.pinner.register(block)
+            except RuntimeError:  # torch's errors of CUDA: the ring will meet it, where somebody is told
+                agreed = False
             if not agreed:
                 self.note = self._refusal()
                 return

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.experts.panels import byte_ranges, panels_at_once, unpacked_values
@@ -24,6 +24,7 @@ def packed(shape, seed):
     return block
 
 
+@settings(max_examples=40)
 @given(
     st.integers(1, 300),
     st.integers(1, 600),

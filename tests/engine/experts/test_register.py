@@ -65,6 +65,22 @@ def test_a_refusal_keeps_what_is_pinned_and_says_how_much(limit):
     assert pinner.pinned == []
 
 
+def test_an_error_is_a_refusal():
+    class Failing(NotedPinner):
+        def register(self, block):
+            if len(self.pinned) == 2:
+                raise RuntimeError("CUDA error: unknown error")
+            return super().register(block)
+
+    pinner = Failing()
+    registration = Registration(blocks(), pinner)
+    assert registration.wait(10)
+    assert [registration.done(number) for number in range(5)] == [True, True, False, False, False]
+    assert "small buffer" in registration.note
+    registration.close()
+    assert pinner.pinned == []
+
+
 def test_closing_waits_for_the_block_under_way_only():
     pinner = NotedPinner()
     pinner.go_on.clear()
@@ -82,21 +98,6 @@ def test_closing_waits_for_the_block_under_way_only():
     assert pinner.asked == 1
     assert pinner.pinned == []
     assert not registration.running
-
-
-def test_nothing_is_pinned_while_paused():
-    pinner = NotedPinner()
-    pinner.go_on.clear()
-    registration = Registration(blocks(), pinner)
-    assert pinner.at_work.wait(10)
-    pinner.go_on.set()
-    with registration.paused():
-        asked = pinner.asked
-        assert not registration.wait(0.05) or asked == 5
-        assert pinner.asked == asked
-    assert registration.wait(10)
-    assert pinner.asked == 5
-    registration.close()
 
 
 def test_one_that_nobody_closed_unpins_when_it_goes():
