@@ -55,8 +55,18 @@ class SequenceBatch:
     def after(cls, cache: KVCache, sequences: int) -> SequenceBatch:
         """One sequence, of the tokens in `cache`; its free rows are used for what follows."""
         batch = cls(cache, sequences)
-        batch._append(0, cache.length)
+        batch.restart(cache.length)
         return batch
+
+    def restart(self, tokens: int) -> None:
+        """Give all sequences up; if `tokens` is above 0, those in the pool's first rows are the only one."""
+        self.size = 0
+        self.positions[:] = -1
+        self._references[:] = 0
+        self._claimed = None
+        self._in_step = False
+        if tokens:
+            self._append(0, tokens)
 
     @property
     def capacity(self) -> int:
@@ -181,10 +191,7 @@ class SequenceBatch:
         if len(rows) < length:
             raise ValueError(f"sequence {index} has fewer than {length} tokens")
         self._move(rows)
-        self.size = 0
-        self._references[:] = 0
-        self._in_step = False
-        self.positions[:] = -1
+        self.restart(0)
 
     def _append(self, first: int, length: int) -> int:
         """A new sequence in rows that lie one after the other; returns its index."""

@@ -14,6 +14,7 @@ from engine.events import Phase
 from engine.kvbatch import SequenceBatch
 from engine.kvcache import KVCache
 from engine.oom import with_smaller_chunks
+from engine.params import MAX_TOGETHER
 
 Logits = npt.NDArray[np.float32]
 
@@ -54,6 +55,7 @@ class Session:
         self._model = model
         self._cache = model.new_cache(capacity)
         self._tokens: list[int] = []
+        self._batch: SequenceBatch | None = None
         self._chunk = prefill_chunk
 
     def prepare(self) -> None:
@@ -118,7 +120,7 @@ class Session:
 
         They end with `adopt`, or with the next `begin`, `read` or `step`.
         """
-        batch = SequenceBatch.after(self._cache, sequences)
+        batch = self._restarted(self.used)
         batch.reorder([0] * sequences)
         return batch
 
@@ -128,11 +130,18 @@ class Session:
         self._tokens.extend(tokens)
         self._cache.length = len(self._tokens)
 
-    def lend(self, sequences: int) -> SequenceBatch:
+    def lend(self) -> SequenceBatch:
         """Room for independent sequences, in the whole cache; what was read is forgotten."""
         self._tokens.clear()
         self._cache.truncate(0)
-        return SequenceBatch(self._cache, sequences)
+        return self._restarted(0)
+
+    def _restarted(self, tokens: int) -> SequenceBatch:
+        """The session's batch, one for all times: a GPU's graphs are made for its tables."""
+        if self._batch is None:
+            self._batch = SequenceBatch(self._cache, MAX_TOGETHER)
+        self._batch.restart(tokens)
+        return self._batch
 
     def read_into(
         self, cache: KVCache, prompt: Sequence[int], check: Callable[[], None] = lambda: None

@@ -51,7 +51,7 @@ class _Together:
         self._session = session
         self._requests = requests
         self._waiting = deque(range(len(requests)))
-        self._batch: SequenceBatch = session.lend(min(len(requests), MAX_TOGETHER))
+        self._batch: SequenceBatch = session.lend()
         self._members: list[_Member] = []
 
     def run(self) -> Iterator[tuple[int, Event]]:

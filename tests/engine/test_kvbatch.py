@@ -106,6 +106,14 @@ class Tables(RuleBasedStateMachine):
         assert written(self.pool, range(length)) == self.naive[index][:length]
         self.naive = []
 
+    @rule(tokens=st.integers(0, 6))
+    def restart(self, tokens: int) -> None:
+        keys = [next(self.key) for _ in range(tokens)]
+        for place, key in enumerate(keys):
+            self.pool.data[:, :, :, place] = key
+        self.batch.restart(tokens)
+        self.naive = [keys] if keys else []
+
     @invariant()
     def every_sequence_finds_its_keys(self) -> None:
         batch = self.batch
