@@ -68,7 +68,11 @@ class Pair:
     def finished(
         self, prompt: list[int], params: GenerationParams, ends: tuple[int, ...], capacity: int = 200
     ) -> Finished:
-        session = Session(self.ours.model, capacity, prefill_chunk=5)
+        return self.search(Session(self.ours.model, capacity, 5), prompt, params, ends)
+
+    def search(
+        self, session: Session, prompt: list[int], params: GenerationParams, ends: tuple[int, ...]
+    ) -> Finished:
         request = Request(
             prompt=prompt,
             params=params,
@@ -172,3 +176,19 @@ def test_a_full_context_ends_with_the_best_so_far(pair: Pair, beams: int) -> Non
     assert reached >= 3  # the first token comes from the prompt, and two steps have room for all beams
     expected = pair.expected(prompt, GenerationParams(max_tokens=reached, beams=beams, answers=beams), ())
     assert [tokens_in(answer.text) for answer in finished.answers] == [tokens for tokens, _ in expected]
+
+
+@pytest.mark.parametrize("ends", [(), (7, 23, 48), tuple(range(0, 60, 5))])
+def test_what_stays_in_the_cache_is_the_winners(pair: Pair, ends: tuple[int, ...]) -> None:
+    """Also where the winner ended long before the search, and no beam has all of it any more."""
+    params = GenerationParams(max_tokens=20, beams=3, length_penalty=0.0)
+    for prompt in PROMPTS:
+        session, fresh = Session(pair.ours.model, 200, 5), Session(pair.ours.model, 200, 5)
+        winner = pair.search(session, prompt, params, ends).answers[0]
+        longer = [*prompt, *tokens_in(winner.text), 3, 11]
+        assert session.used >= len(prompt)
+        assert session.begin(longer) == session.used
+        fresh.begin(longer)
+        *_, found = session.read(longer)
+        *_, expected = fresh.read(longer)
+        assert found == pytest.approx(expected, abs=1e-3)
