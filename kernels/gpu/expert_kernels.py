@@ -5,6 +5,10 @@
 pairs of one expert with every weight it reads. Sums have a fixed order: results are the same bits each time.
 """
 
+# Triton takes `tuple + tuple`, not `(*tuple, item)`, and mypy knows no type for a tuple that grows.
+# ruff: noqa: RUF005
+# mypy: disable-error-code="assignment"
+
 from __future__ import annotations
 
 import triton
@@ -19,8 +23,8 @@ from kernels.gpu.words import (
     SIDE_BYTES,
     TILE_COLS,
     TILE_ROWS,
-    as_halves,
     as_words,
+    group,
     pair,
     unscale_even,
     unscale_odd,
@@ -56,46 +60,53 @@ def _members(
     pairs: tl.tensor,
     MEMBERS: tl.constexpr,
     PAIRS: tl.constexpr,
-) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
-    """(pairs int32 [MEMBERS] served with this one, whether each exists, whether another program serves it).
+) -> tuple[tl.tensor, tl.tensor]:
+    """(MEMBERS pairs that are served with this one, -1 for none; whether another program serves this one).
 
     The pairs of an expert are divided, in their order, into runs of MEMBERS; the first of a run serves it.
     """
-    if MEMBERS == 1:
-        members = first_pair + tl.zeros([1], tl.int32)
-        return members, members >= 0, False
-    index = tl.arange(0, PAIRS)
-    same = (tl.load(ids + index, mask=index < pairs, other=-1) == wanted) & (index < pairs)
-    rank = tl.cumsum(same.to(tl.int32), 0) - 1
-    own_rank = tl.sum(tl.where(index == first_pair, rank, 0))
-    ranks = own_rank + tl.arange(0, MEMBERS)
-    hit = same[None, :] & (rank[None, :] == ranks[:, None])
-    members = tl.sum(tl.where(hit, index[None, :], 0), 1)
-    return members, tl.sum(hit.to(tl.int32), 1) > 0, own_rank % MEMBERS != 0
+    members = (first_pair,)
+    served = first_pair < 0
+    if MEMBERS > 1:
+        index = tl.arange(0, PAIRS)
+        same = (tl.load(ids + index, mask=index < pairs, other=-1) == wanted) & (index < pairs)
+        rank = tl.cumsum(same.to(tl.int32), 0) - 1
+        own_rank = tl.sum(tl.where(index == first_pair, rank, 0))
+        served = own_rank % MEMBERS != 0
+        for number in tl.static_range(1, MEMBERS):
+            members = members + (tl.max(tl.where(same & (rank == own_rank + number), index, -1)),)
+    return members, served
 
 
 @triton.jit
 def _load_pair(
-    x: tl.tensor, at: tl.tensor, mask: tl.tensor, PAIRED: tl.constexpr
+    x: tl.tensor, at: tl.tensor, first: tl.tensor, second: tl.tensor, PAIRED: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor]:
-    """Two neighbouring activations as float32; one load where they are bf16 in one aligned word."""
+    """Activations `at` and `at` + 1 as float32, zero where `first` or `second` is not set.
+
+    PAIRED: both are always there together and aligned, and one load takes them.
+    """
     if PAIRED:
-        both = tl.load(x.to(tl.pointer_type(tl.uint32)) + (at >> 1), mask=mask, other=0)
-        even = (both << 16).to(tl.float32, bitcast=True)
-        odd = (both & 0xFFFF0000).to(tl.float32, bitcast=True)
-    else:
-        even = tl.load(x + at, mask=mask, other=0.0).to(tl.float32)
-        odd = tl.load(x + at + 1, mask=mask, other=0.0).to(tl.float32)
+        if x.dtype.element_ty == tl.bfloat16:
+            both = tl.load(x.to(tl.pointer_type(tl.uint32)) + (at >> 1), mask=first, other=0)
+            even, odd = both << 16, both & 0xFFFF0000
+        else:
+            both = tl.load(x.to(tl.pointer_type(tl.uint64)) + (at >> 1), mask=first, other=0)
+            even, odd = both.to(tl.uint32), (both >> 32).to(tl.uint32)
+        return even.to(tl.float32, bitcast=True), odd.to(tl.float32, bitcast=True)
+    even = tl.load(x + at, mask=first, other=0.0).to(tl.float32)
+    odd = tl.load(x + at + 1, mask=second, other=0.0).to(tl.float32)
     return even, odd
 
 
-@triton.jit(do_not_specialize=["pairs", "expert", "place", "first"])
+@triton.jit(do_not_specialize=["magic", "pairs", "expert", "place", "first"])
 def gate_up(
     data: tl.tensor,
     x: tl.tensor,
     ids: tl.tensor,
     table: tl.tensor,
     inner: tl.tensor,
+    magic: tl.tensor,
     pairs: tl.tensor,
     expert: tl.tensor,
     place: tl.tensor,
@@ -123,7 +134,7 @@ def gate_up(
     wanted, found = _place_of(ids, table, expert, place, first_pair, EXPERTS, STREAMED)
     if found < 0:
         return
-    members, exist, served = _members(ids, wanted, first_pair, pairs, MEMBERS, PAIRS)
+    members, served = _members(ids, wanted, first_pair, pairs, MEMBERS, PAIRS)
     if served:
         return
 
@@ -147,96 +158,65 @@ def gate_up(
 
     row = tl.arange(0, TILE_ROWS)
     unit = tl.arange(0, UNITS)
-    token = (members // TOP_K) * HIDDEN
-    gate = tl.zeros([MEMBERS, UNITS, TILE_ROWS], tl.float32)
-    up = tl.zeros([MEMBERS, UNITS, TILE_ROWS], tl.float32)
+    zeros = tl.zeros([UNITS, TILE_ROWS], tl.float32)
+    gate = (zeros,) * MEMBERS
+    up = (zeros,) * MEMBERS
     for begin in range(0, LENGTH, UNITS):
         at = begin + unit
         inside = (at < LENGTH)[:, None]
-        gate_part = tl.zeros([MEMBERS, UNITS, TILE_ROWS], tl.float32)
-        up_part = tl.zeros([MEMBERS, UNITS, TILE_ROWS], tl.float32)
-        total = tl.zeros([MEMBERS, UNITS], tl.float32)
+        a = ()  # all words are on their way before the first is looked at
+        b = ()
         for word in tl.static_range(WORDS):
             offset = (at * WORDS + word)[:, None] * TILE_ROWS + row[None, :]
-            a = tl.load(gate_words + offset, mask=inside, other=0, eviction_policy="evict_first")
-            b = tl.load(up_words + offset, mask=inside, other=0, eviction_policy="evict_first")
+            a = a + (tl.load(gate_words + offset, mask=inside, other=0, eviction_policy="evict_first"),)
+            b = b + (tl.load(up_words + offset, mask=inside, other=0, eviction_policy="evict_first"),)
+        gate_part = (zeros,) * MEMBERS
+        up_part = (zeros,) * MEMBERS
+        total = (tl.zeros([UNITS], tl.float32),) * MEMBERS
+        for word in tl.static_range(WORDS):
             for step in tl.static_range(INPUTS // 2):
+                a_even, a_odd = pair(a[word], step, magic, FORMAT)
+                b_even, b_odd = pair(b[word], step, magic, FORMAT)
                 col = (at * WORDS + word) * INPUTS + 2 * step
-                even, odd = _load_pair(
-                    x, token[:, None] + col[None, :], exist[:, None] & (col < HIDDEN)[None, :], PAIRED
-                )
-                if not PAIRED:
-                    odd = tl.where((col + 1 < HIDDEN)[None, :], odd, 0.0)
-                if FORMAT == INT4:
-                    total += even + odd
-                even = unscale_even(even, step, FORMAT)[:, :, None]
-                odd = unscale_odd(odd, step, FORMAT)[:, :, None]
-                a_even, a_odd = pair(a, step, FORMAT)
-                b_even, b_odd = pair(b, step, FORMAT)
-                gate_part += a_even[None] * even
-                gate_part += a_odd[None] * odd
-                up_part += b_even[None] * even
-                up_part += b_odd[None] * odd
+                gate_sum, up_sum, total_sum = (), (), ()
+                for number in tl.static_range(MEMBERS):
+                    token = tl.maximum(members[number], 0) // TOP_K * HIDDEN
+                    even, odd = _load_pair(x, token + col, col < HIDDEN, col + 1 < HIDDEN, PAIRED)
+                    total_sum = total_sum + (total[number] + (even + odd),)
+                    even = unscale_even(even, step, FORMAT)[:, None]
+                    odd = unscale_odd(odd, step, FORMAT)[:, None]
+                    gate_sum = gate_sum + (gate_part[number] + a_even * even + a_odd * odd,)
+                    up_sum = up_sum + (up_part[number] + b_even * even + b_odd * odd,)
+                gate_part, up_part, total = gate_sum, up_sum, total_sum
+        gate_sum, up_sum = (), ()
         if FORMAT == BF16:
-            gate += gate_part
-            up += up_part
+            for number in tl.static_range(MEMBERS):
+                gate_sum = gate_sum + (gate[number] + gate_part[number],)
+                up_sum = up_sum + (up[number] + up_part[number],)
         else:
-            gate += _grouped(
-                gate_part, total, parameters + half * (K * GROUP_BYTES), side, at, row, inside, FORMAT
+            scales = parameters + half * (K * GROUP_BYTES) + at[:, None] * GROUP_BYTES
+            factors = side + (at // BLOCK_GROUPS)[:, None] * SIDE_BYTES
+            gate_step, gate_offset = group(scales, factors, row[None, :], inside, FORMAT)
+            up_step, up_offset = group(
+                scales + 2 * K * GROUP_BYTES, factors + 2 * COLUMNS * SIDE_BYTES, row[None, :], inside, FORMAT
             )
-            up += _grouped(
-                up_part,
-                total,
-                parameters + (2 + half) * (K * GROUP_BYTES),
-                side + 2 * COLUMNS * SIDE_BYTES,
-                at,
-                row,
-                inside,
-                FORMAT,
-            )
-    g = tl.sum(gate, 1)
-    u = tl.sum(up, 1)
-    silu = g / (1.0 + tl.exp(-g))
+            for number in tl.static_range(MEMBERS):
+                gate_new = gate[number] + gate_part[number] * gate_step
+                up_new = up[number] + up_part[number] * up_step
+                if FORMAT == INT4:
+                    gate_new -= total[number][:, None] * gate_offset
+                    up_new -= total[number][:, None] * up_offset
+                gate_sum = gate_sum + (gate_new,)
+                up_sum = up_sum + (up_new,)
+        gate, up = gate_sum, up_sum
     neuron = panel * PANEL_ROWS + half * TILE_ROWS + row
-    out = members[:, None] * (PANELS * PANEL_ROWS) + neuron[None, :]
-    tl.store(inner + out, silu * u, mask=exist[:, None] & (row >= 0)[None, :])
+    for number in tl.static_range(MEMBERS):
+        g = tl.sum(gate[number], 0)
+        out = g / (1.0 + tl.exp(-g)) * tl.sum(up[number], 0)
+        tl.store(inner + members[number] * (PANELS * PANEL_ROWS) + neuron, out, mask=members[number] >= 0)
 
 
-@triton.jit
-def _grouped(
-    part: tl.tensor,
-    total: tl.tensor,
-    parameters: tl.tensor,
-    side: tl.tensor,
-    at: tl.tensor,
-    row: tl.tensor,
-    inside: tl.tensor,
-    FORMAT: tl.constexpr,
-) -> tl.tensor:
-    """The product of tiles `at` [UNITS] of a row tile, from that with their values and the sum of x."""
-    if FORMAT == INT4:
-        scales = parameters + at[:, None] * GROUP_BYTES + row[None, :]
-        factors = as_halves(side) + (at // BLOCK_GROUPS)[:, None] * (SIDE_BYTES // 2) + row[None, :]
-        return _int4(part, total[:, :, None], scales, factors, inside)
-    scale = tl.load(
-        as_halves(parameters) + at[:, None] * (GROUP_BYTES // 2) + row[None, :], mask=inside, other=0.0
-    )
-    return part * scale.to(tl.float32)[None]
-
-
-@triton.jit
-def _int4(
-    part: tl.tensor, total: tl.tensor, scales: tl.tensor, factors: tl.tensor, inside: tl.tensor
-) -> tl.tensor:
-    """(d · s) Σ q x - (e · m) Σ x."""
-    s = tl.load(scales, mask=inside, other=0).to(tl.float32)
-    m = tl.load(scales + TILE_ROWS, mask=inside, other=0).to(tl.float32)
-    d = tl.load(factors, mask=inside, other=0.0).to(tl.float32)
-    e = tl.load(factors + TILE_ROWS, mask=inside, other=0.0).to(tl.float32)
-    return part * (d * s)[None] - total * (e * m)[None]
-
-
-@triton.jit(do_not_specialize=["pairs", "expert", "place", "first", "end"])
+@triton.jit(do_not_specialize=["magic", "pairs", "expert", "place", "first", "end"])
 def down(
     data: tl.tensor,
     ids: tl.tensor,
@@ -244,6 +224,7 @@ def down(
     table: tl.tensor,
     inner: tl.tensor,
     partial: tl.tensor,
+    magic: tl.tensor,
     pairs: tl.tensor,
     expert: tl.tensor,
     place: tl.tensor,
@@ -272,7 +253,7 @@ def down(
     wanted, found = _place_of(ids, table, expert, place, first_pair, EXPERTS, STREAMED)
     if found < 0:
         return
-    members, exist, served = _members(ids, wanted, first_pair, pairs, MEMBERS, PAIRS)
+    members, served = _members(ids, wanted, first_pair, pairs, MEMBERS, PAIRS)
     if served:
         return
 
@@ -284,53 +265,59 @@ def down(
     PANEL_BYTES: tl.constexpr = 6 * K * (TILE_BYTES + PARAMETER_BYTES)
     COLUMNS: tl.constexpr = (K + BLOCK_GROUPS - 1) // BLOCK_GROUPS
     ROWS: tl.constexpr = ROW_TILES * TILE_ROWS
+    SHARE: tl.constexpr = (PANELS + SPLITS - 1) // SPLITS
 
     block = data + found.to(tl.int64) * STRIDE
+    parameters = block + 6 * K * TILE_BYTES + 4 * K * GROUP_BYTES
     side = block + PANELS * PANEL_BYTES + PANELS * 4 * COLUMNS * SIDE_BYTES
     line = tl.arange(0, ROWS)
-    tile = tl.program_id(1) * ROW_TILES + line // TILE_ROWS
-    row = line % TILE_ROWS
-    exists = (tile < 2 * K)[None, :]
+    tile = (tl.program_id(1) * ROW_TILES + line // TILE_ROWS)[None, :]
+    row = (line % TILE_ROWS)[None, :]
 
-    SHARE: tl.constexpr = (PANELS + SPLITS - 1) // SPLITS
     begin = tl.maximum(split * SHARE, first)
     stop = tl.minimum(split * SHARE + SHARE, end)
-    acc = tl.zeros([MEMBERS, AT_ONCE, ROWS], tl.float32)
+    zeros = tl.zeros([AT_ONCE, ROWS], tl.float32)
+    acc = (zeros,) * MEMBERS
     for at in range(begin, stop, AT_ONCE):
         panel = at + tl.arange(0, AT_ONCE)
-        inside = (panel < stop)[:, None] & exists
-        used = exist[:, None] & (panel < stop)[None, :]
+        ours = panel < stop
+        inside = ours[:, None] & (tile < 2 * K)
         start = panel[:, None] * PANEL_BYTES
-        words = as_words(block + 4 * K * TILE_BYTES)
-        offset = start // 4 + (tile * (TILE_BYTES // 4) + row)[None, :]
-        source = members[:, None] * (PANELS * PANEL_ROWS) + panel[None, :] * PANEL_ROWS
-        part = tl.zeros([MEMBERS, AT_ONCE, ROWS], tl.float32)
-        total = tl.zeros([MEMBERS, AT_ONCE], tl.float32)
+        words = as_words(block + 4 * K * TILE_BYTES) + start // 4 + tile * (TILE_BYTES // 4) + row
+        a = ()
         for word in tl.static_range(ROW_WORDS):
-            a = tl.load(
-                words + offset + word * TILE_ROWS, mask=inside, other=0, eviction_policy="evict_first"
-            )
+            a = a + (tl.load(words + word * TILE_ROWS, mask=inside, other=0, eviction_policy="evict_first"),)
+        part = (zeros,) * MEMBERS
+        total = (tl.zeros([AT_ONCE], tl.float32),) * MEMBERS
+        for word in tl.static_range(ROW_WORDS):
             for step in tl.static_range(INPUTS // 2):
-                even, odd = _load_pair(inner, source + (word * INPUTS + 2 * step), used, False)
-                if FORMAT == INT4:
-                    total += even + odd
-                a_even, a_odd = pair(a, step, FORMAT)
-                part += a_even[None] * unscale_even(even, step, FORMAT)[:, :, None]
-                part += a_odd[None] * unscale_odd(odd, step, FORMAT)[:, :, None]
+                a_even, a_odd = pair(a[word], step, magic, FORMAT)
+                sums, total_sum = (), ()
+                for number in tl.static_range(MEMBERS):
+                    col = panel * PANEL_ROWS + word * INPUTS + 2 * step
+                    source = tl.maximum(members[number], 0) * (PANELS * PANEL_ROWS)
+                    even, odd = _load_pair(inner, source + col, ours, ours, True)
+                    total_sum = total_sum + (total[number] + (even + odd),)
+                    even = unscale_even(even, step, FORMAT)[:, None]
+                    odd = unscale_odd(odd, step, FORMAT)[:, None]
+                    sums = sums + (part[number] + a_even * even + a_odd * odd,)
+                part, total = sums, total_sum
+        sums = ()
         if FORMAT == BF16:
-            acc += part
+            for number in tl.static_range(MEMBERS):
+                sums = sums + (acc[number] + part[number],)
         else:
-            parameters = block + 6 * K * TILE_BYTES + 4 * K * GROUP_BYTES
-            if FORMAT == INT4:
-                entry = (panel // BLOCK_GROUPS)[:, None] * (2 * K) + tile[None, :]
-                scales = parameters + start + (tile * GROUP_BYTES + row)[None, :]
-                factors = as_halves(side) + entry * (SIDE_BYTES // 2) + row[None, :]
-                acc += _int4(part, total[:, :, None], scales, factors, inside)
-            else:
-                scales = as_halves(parameters) + start // 2 + (tile * (GROUP_BYTES // 2) + row)[None, :]
-                acc += part * tl.load(scales, mask=inside, other=0.0).to(tl.float32)[None]
-    result = tl.sum(acc, 1)
-    weight = tl.load(weights + members, mask=exist, other=0.0)
-    output = tile * TILE_ROWS + row
-    out = (members * SPLITS + split)[:, None] * HIDDEN + output[None, :]
-    tl.store(partial + out, result * weight[:, None], mask=exist[:, None] & (output < HIDDEN)[None, :])
+            factors = side + ((panel // BLOCK_GROUPS)[:, None] * (2 * K) + tile) * SIDE_BYTES
+            scale, offset = group(parameters + start + tile * GROUP_BYTES, factors, row, inside, FORMAT)
+            for number in tl.static_range(MEMBERS):
+                new = acc[number] + part[number] * scale
+                if FORMAT == INT4:
+                    new -= total[number][:, None] * offset
+                sums = sums + (new,)
+        acc = sums
+    output = tl.program_id(1) * ROWS + line
+    for number in tl.static_range(MEMBERS):
+        exists = members[number] >= 0
+        weight = tl.load(weights + members[number], mask=exists, other=0.0)
+        out = partial + (members[number] * SPLITS + split) * HIDDEN + output
+        tl.store(out, tl.sum(acc[number], 0) * weight, mask=exists & (output < HIDDEN))

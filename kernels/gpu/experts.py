@@ -14,6 +14,7 @@ from torch import Tensor
 
 from kernels.formats import WeightFormat
 from kernels.gpu.expert_kernels import down, gate_up
+from kernels.gpu.words import MAGIC
 from kernels.layout import describe
 from kernels.shape import PANEL_ROWS, ExpertShape
 
@@ -139,7 +140,7 @@ def _launch(
     common = {
         "HIDDEN": shape.hidden,
         "PANELS": shape.panels,
-        "EXPERTS": table.shape[0],
+        "EXPERTS": table.shape[0] if expert is None else 0,
         "STRIDE": data.stride(0),
         "FORMAT": shape.format.number,
         "STREAMED": expert is not None,
@@ -154,12 +155,13 @@ def _launch(
             ids,
             table,
             scratch.inner,
+            MAGIC,
             pairs,
             number,
             place,
             first,
             TOP_K=top_k,
-            PAIRED=x.dtype == torch.bfloat16 and shape.hidden % 2 == 0,
+            PAIRED=shape.hidden % 2 == 0,
             UNITS=sizes.units,
             WORDS=sizes.words,
             num_warps=sizes.gate_warps,
@@ -172,6 +174,7 @@ def _launch(
         table,
         scratch.inner,
         scratch.partial,
+        MAGIC,
         pairs,
         number,
         place,

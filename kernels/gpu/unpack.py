@@ -13,12 +13,13 @@ from kernels.gpu.words import (
     BLOCK_GROUPS,
     GROUP_BYTES,
     INT4,
+    MAGIC,
     PANEL_ROWS,
     SIDE_BYTES,
     TILE_COLS,
     TILE_ROWS,
-    as_halves,
     as_words,
+    group,
     pair,
     unscale_even,
     unscale_odd,
@@ -81,13 +82,16 @@ def unpack(block: Tensor, shape: ExpertShape, panels: tuple[int, int], gate_up: 
     _gate_up[(triton.cdiv(shape.k_tiles, _TILES), 4 * (end - first))](
         block, gate_up, first, neurons, **common
     )
-    _down[(triton.cdiv(end - first, _TILES), 2 * shape.k_tiles)](block, down, first, end, neurons, **common)
+    _down[(triton.cdiv(end - first, _TILES), 2 * shape.k_tiles)](
+        block, down, MAGIC, first, end, neurons, **common
+    )
 
 
-@triton.jit(do_not_specialize=["first"])
+@triton.jit(do_not_specialize=["magic", "first"])
 def _gate_up(
     block: tl.tensor,
     out: tl.tensor,
+    magic: tl.tensor,
     first: tl.tensor,
     neurons: tl.tensor,
     HIDDEN: tl.constexpr,
@@ -121,6 +125,7 @@ def _gate_up(
         block + PANELS * PANEL_BYTES + entry[:, None] * SIDE_BYTES,
         row,
         inside,
+        magic,
         FORMAT,
         NUMBERS,
     )
@@ -134,10 +139,11 @@ def _gate_up(
     )
 
 
-@triton.jit(do_not_specialize=["first", "end"])
+@triton.jit(do_not_specialize=["magic", "first", "end"])
 def _down(
     block: tl.tensor,
     out: tl.tensor,
+    magic: tl.tensor,
     first: tl.tensor,
     end: tl.tensor,
     neurons: tl.tensor,
@@ -169,6 +175,7 @@ def _down(
         block + PANELS * PANEL_BYTES + entry[:, None] * SIDE_BYTES,
         row,
         inside,
+        magic,
         FORMAT,
         NUMBERS,
     )
@@ -188,6 +195,7 @@ def _plain(
     side: tl.tensor,
     row: tl.tensor,
     inside: tl.tensor,
+    magic: tl.tensor,
     FORMAT: tl.constexpr,
     NUMBERS: tl.constexpr,
 ) -> tl.tensor:
@@ -198,28 +206,21 @@ def _plain(
     """
     ROW_INPUTS: tl.constexpr = 2 << FORMAT
     packed = tl.load(words, mask=inside, other=0)
-    step = tl.zeros([1, 1], tl.float32) + 1.0
-    offset = tl.zeros([1, 1], tl.float32)
-    if FORMAT == INT4:
-        s = tl.load(parameters + row[None, :], mask=inside, other=0).to(tl.float32)
-        m = tl.load(parameters + TILE_ROWS + row[None, :], mask=inside, other=0).to(tl.float32)
-        factors = as_halves(side) + row[None, :]
-        step = s * tl.load(factors, mask=inside, other=0.0).to(tl.float32)
-        offset = m * tl.load(factors + TILE_ROWS, mask=inside, other=0.0).to(tl.float32)
-    elif FORMAT != BF16:
-        step = tl.load(as_halves(parameters) + row[None, :], mask=inside, other=0.0).to(tl.float32)
+    step, offset = 1.0, 0.0
+    if FORMAT != BF16:
+        step, offset = group(parameters, side, row[None, :], inside, FORMAT)
     # A join's new dimension is the last one: the last join must part what differs in an input's lowest bit.
     if ROW_INPUTS == 2:
-        even, odd = _number(packed, step, offset, 0, FORMAT, NUMBERS)
+        even, odd = _number(packed, magic, step, offset, 0, FORMAT, NUMBERS)
     elif ROW_INPUTS == 4:
-        even0, odd0 = _number(packed, step, offset, 0, FORMAT, NUMBERS)
-        even1, odd1 = _number(packed, step, offset, 1, FORMAT, NUMBERS)
+        even0, odd0 = _number(packed, magic, step, offset, 0, FORMAT, NUMBERS)
+        even1, odd1 = _number(packed, magic, step, offset, 1, FORMAT, NUMBERS)
         even, odd = tl.join(even0, even1), tl.join(odd0, odd1)
     else:
-        even0, odd0 = _number(packed, step, offset, 0, FORMAT, NUMBERS)
-        even1, odd1 = _number(packed, step, offset, 1, FORMAT, NUMBERS)
-        even2, odd2 = _number(packed, step, offset, 2, FORMAT, NUMBERS)
-        even3, odd3 = _number(packed, step, offset, 3, FORMAT, NUMBERS)
+        even0, odd0 = _number(packed, magic, step, offset, 0, FORMAT, NUMBERS)
+        even1, odd1 = _number(packed, magic, step, offset, 1, FORMAT, NUMBERS)
+        even2, odd2 = _number(packed, magic, step, offset, 2, FORMAT, NUMBERS)
+        even3, odd3 = _number(packed, magic, step, offset, 3, FORMAT, NUMBERS)
         even = tl.join(tl.join(even0, even2), tl.join(even1, even3))
         odd = tl.join(tl.join(odd0, odd2), tl.join(odd1, odd3))
     inputs = tl.join(even, odd).reshape([packed.shape[0], TILE_ROWS, ROW_INPUTS])
@@ -229,6 +230,7 @@ def _plain(
 @triton.jit
 def _number(
     words: tl.tensor,
+    magic: tl.tensor,
     step: tl.tensor,
     offset: tl.tensor,
     STEP: tl.constexpr,
@@ -236,7 +238,7 @@ def _number(
     NUMBERS: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:
     """Inputs 2 · STEP and 2 · STEP + 1 of each word. Products of values and parameters are exact."""
-    even, odd = pair(words, STEP, FORMAT)
+    even, odd = pair(words, STEP, magic, FORMAT)
     if FORMAT != BF16:
         even = unscale_even(even, STEP, FORMAT) * step
         odd = unscale_odd(odd, STEP, FORMAT) * step

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 import torch
 from torch import Tensor
@@ -11,102 +13,239 @@ from kernels.gpu.experts import SPLITS, ExpertScratch, run_residents, run_stream
 from kernels.shape import ExpertShape
 from tests.kernels.experts import Expert, exact, make_expert, make_rows
 
-SHAPES = [(1, 1), (40, 70), (75, 33), (300, 597)]
 UNTOUCHED = 12345.0
+GPU = torch.device("cuda")
+on_a_gpu = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no NVIDIA GPU"),
+]
 
 
-def experts_of(hidden: int, intermediate: int, format: WeightFormat, count: int) -> list[Expert]:
-    return [make_expert(ExpertShape(hidden, intermediate, format), seed) for seed in range(count)]
+@dataclass
+class Case:
+    """Some tokens, their experts, and the GPU's memory."""
+
+    experts: list[Expert]
+    x: Tensor
+    ids: Tensor
+    weights: Tensor
+    data: Tensor
+    scratch: ExpertScratch
+
+    @property
+    def shape(self) -> ExpertShape:
+        return self.experts[0].shape
+
+    def inputs(self) -> tuple[Tensor, ExpertShape, Tensor, Tensor, Tensor]:
+        """The first arguments of both functions."""
+        to = self.data.device
+        return self.data, self.shape, self.x.to(to), self.ids.to(to), self.weights.to(to)
+
+    def residents(self, table: list[int]) -> None:
+        places = torch.tensor(table, dtype=torch.int32, device=self.data.device)
+        run_residents(*self.inputs(), places, self.scratch)
+
+    def streamed(self, expert: int, place: int, panels: tuple[int, int]) -> None:
+        run_streamed(*self.inputs(), expert, place, panels, self.scratch)
+
+    def check(self, places: dict[int, int], panels: tuple[int, int] | None = None) -> None:
+        """The pairs of the experts in `places` have their results in float64; no other was touched."""
+        top_k = self.ids.shape[1]
+        neurons = slice(*(32 * panel for panel in panels or (0, self.shape.panels)))
+        for pair, expert in enumerate(self.ids.flatten().tolist()):
+            row = self.scratch.partial[pair].cpu()
+            if expert not in places:
+                assert bool((row == UNTOUCHED).all()), pair
+                continue
+            of = self.experts[places[expert]]
+            w1, w3, w2 = of.weights
+            part = Expert(of.shape, of.block, (w1[neurons], w3[neurons], w2[:, neurons]))
+            wanted = exact(part, self.x[pair // top_k][None])[0] * self.weights.flatten()[pair].double()
+            error = float((row.double().sum(0) - wanted).norm())
+            assert error <= 1e-5 * float(wanted.norm()) + 1e-30, pair
 
 
-def store(experts: list[Expert], device: torch.device) -> Tensor:
-    """The experts' blocks in the places 0, 1, …; what lies between them is noise."""
-    nbytes = experts[0].shape.nbytes
-    data = torch.randint(0, 256, (len(experts), -(-nbytes // 512) * 512), dtype=torch.uint8)
-    for place, expert in enumerate(experts):
-        data[place, :nbytes] = expert.block
-    return data.to(device)
-
-
-def scratch_for(shape: ExpertShape, pairs: int, device: torch.device) -> ExpertScratch:
-    scratch = ExpertScratch.make(shape, pairs, device)
+def make_case(
+    device: torch.device,
+    format: WeightFormat,
+    size: tuple[int, int],
+    tokens: int,
+    dtype: torch.dtype = torch.float32,
+    top_k: int = 2,
+    experts: int = 5,
+) -> Case:
+    """Two blocks, in the places 0 and 1, and a random choice among `experts`."""
+    blocks = [make_expert(ExpertShape(*size, format), seed) for seed in range(2)]
+    shape = blocks[0].shape
+    g = torch.Generator().manual_seed(tokens)
+    data = torch.randint(0, 256, (2, -(-shape.nbytes // 512) * 512), generator=g, dtype=torch.uint8)
+    for place, expert in enumerate(blocks):
+        data[place, : shape.nbytes] = expert.block
+    scratch = ExpertScratch.make(shape, tokens * top_k, device)
     scratch.partial.fill_(UNTOUCHED)
     scratch.inner.fill_(float("nan"))
-    return scratch
+    return Case(
+        blocks,
+        make_rows(tokens, size[0]).to(dtype),
+        torch.stack([torch.randperm(experts, generator=g)[:top_k] for _ in range(tokens)]).int(),
+        torch.rand(tokens, top_k, generator=g) + 0.1,
+        data.to(device),
+        scratch,
+    )
 
 
-def routing(tokens: int, top_k: int, experts: int, seed: int = 0) -> tuple[Tensor, Tensor]:
-    g = torch.Generator().manual_seed(seed)
-    ids = torch.stack([torch.randperm(experts, generator=g)[:top_k] for _ in range(tokens)]).int()
-    return ids, torch.rand(tokens, top_k, generator=g) + 0.1
+# The fewest and the most that a program serves at once; both number formats; one token, and pairs that exist.
+TOKENS = [(1, torch.bfloat16), (3, torch.float32), (7, torch.bfloat16)]
 
 
-def check(partial: Tensor, wanted: dict[int, Tensor]) -> None:
-    """Each pair has its result in float64, or was not touched."""
-    for pair, row in enumerate(partial.cpu()):
-        if pair in wanted:
-            y, reference = row.double().sum(0), wanted[pair]
-            assert float((y - reference).norm()) <= 1e-5 * float(reference.norm()) + 1e-30, pair
-        else:
-            assert bool((row == UNTOUCHED).all()), pair
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
-@pytest.mark.parametrize("tokens", [1, 3, 7])
-@pytest.mark.parametrize("size", SHAPES)
+@pytest.mark.parametrize(("tokens", "dtype"), TOKENS)
+@pytest.mark.parametrize("size", [(40, 70), (75, 33)])
 @pytest.mark.parametrize("format", WeightFormat)
 def test_residents(
     device: torch.device, format: WeightFormat, size: tuple[int, int], tokens: int, dtype: torch.dtype
 ) -> None:
-    experts = experts_of(*size, format, 2)
-    table = torch.tensor([1, -1, 0, -1, 1], dtype=torch.int32)
-    ids, weights = routing(tokens, 2, 5)
-    x = make_rows(tokens, size[0]).to(dtype)
-    scratch = scratch_for(experts[0].shape, 2 * tokens, device)
-    run_residents(
-        store(experts, device),
-        experts[0].shape,
-        x.to(device),
-        ids.to(device),
-        weights.to(device),
-        table.to(device),
-        scratch,
-    )
-    wanted = {
-        pair: weights.flatten()[pair].double() * exact(experts[table[e]], x[pair // 2 : pair // 2 + 1])[0]
-        for pair, e in enumerate(ids.flatten().tolist())
-        if table[e] >= 0
-    }
-    assert scratch.partial.shape == (2 * tokens, SPLITS, size[0])
-    check(scratch.partial, wanted)
+    case = make_case(device, format, size, tokens, dtype)
+    assert case.scratch.partial.shape == (2 * tokens, SPLITS, size[0])
+    case.residents([1, -1, 0, -1, 1])
+    case.check({0: 1, 2: 0, 4: 1})
 
 
-@pytest.mark.parametrize("panels", [(0, 19), (3, 4), (7, 9), (1, 8), (5, 17), (8, 19), (18, 19), (6, 6)])
+@pytest.mark.parametrize("format", WeightFormat)
+@pytest.mark.parametrize("size", [(1, 1), (1100, 33), (33, 1100)])
+def test_small_and_long_ones(device: torch.device, format: WeightFormat, size: tuple[int, int]) -> None:
+    """Less than a tile; and more of a row, or of the panels of a split, than a program takes at once."""
+    case = make_case(device, format, size, 1, top_k=1, experts=1)
+    case.residents([1])
+    case.check({0: 1})
+
+
+@pytest.mark.parametrize(("tokens", "top_k"), [(5, 1), (4, 3), (2, 4)])
+def test_every_number_of_experts_a_token(device: torch.device, tokens: int, top_k: int) -> None:
+    case = make_case(device, WeightFormat.INT8, (33, 40), tokens, top_k=top_k)
+    case.residents([0, 1, -1, 0, 1])
+    case.check({0: 0, 1: 1, 3: 0, 4: 1})
+
+
+def test_all_tokens_at_one_expert_and_some_at_none(device: torch.device) -> None:
+    """More pairs than a program serves, the last program not full; -1 and unknown numbers are no expert."""
+    case = make_case(device, WeightFormat.INT4, (40, 33), 16, top_k=2, experts=2)
+    case.ids[:] = 1
+    case.ids[3:5] = torch.tensor([[-1, 1], [7, -5]])
+    case.ids[9, 1] = 64
+    case.residents([-1, 0])
+    case.check({1: 0})
+
+
+@pytest.mark.parametrize("panels", [(0, 19), (7, 9), (5, 17), (18, 19), (6, 6)])
 @pytest.mark.parametrize("format", WeightFormat)
 def test_streamed_panels(device: torch.device, format: WeightFormat, panels: tuple[int, int]) -> None:
-    experts = experts_of(300, 597, format, 2)
-    ids, weights = routing(5, 3, 4)
-    x = make_rows(5, 300)
-    scratch = scratch_for(experts[0].shape, 15, device)
-    run_streamed(
-        store(experts, device),
-        experts[0].shape,
-        x.to(device),
-        ids.to(device),
-        weights.to(device),
-        2,
-        1,
-        panels,
-        scratch,
-    )
-    neurons = slice(32 * panels[0], 32 * panels[1])
-    w1, w3, w2 = experts[1].weights
-    part = Expert(experts[1].shape, experts[1].block, (w1[neurons], w3[neurons], w2[:, neurons]))
-    y = exact(part, x)
-    wanted = {
-        pair: weights.flatten()[pair].double() * y[pair // 3]
-        for pair, e in enumerate(ids.flatten().tolist())
-        if e == 2
-    }
-    assert wanted
-    check(scratch.partial, wanted)
+    """Ranges that begin and end within a split and within eight panels; an empty one gives zeros."""
+    case = make_case(device, format, (40, 597), 2, experts=2)
+    case.streamed(1, 0, panels)
+    case.check({1: 0}, panels)
+
+
+def test_streamed_and_resident_results_are_the_same_bits(device: torch.device) -> None:
+    """Where an expert lies, and which others are run with it, changes nothing."""
+    case = make_case(device, WeightFormat.INT4, (20, 70), 3, experts=3)
+    case.residents([0, 1, 0])
+    first = case.scratch.partial.clone()
+    for expert, place in enumerate([0, 1, 0]):
+        case.streamed(expert, place, (0, case.shape.panels))
+    assert torch.equal(first, case.scratch.partial)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["data", "stride", "x", "hidden", "ids", "weights", "pairs", "splits", "table", "place", "panels"],
+)
+def test_refuses_what_does_not_belong_together(wrong: str) -> None:
+    case = make_case(torch.device("cpu"), WeightFormat.BF16, (40, 70), 2)
+    expert, place, panels, table = 1, 0, (0, 3), torch.zeros(5, dtype=torch.int32)
+    if wrong == "data":
+        case.data = case.data.view(torch.int8)
+    elif wrong == "stride":
+        case.data = case.data[:, :-256].contiguous()
+    elif wrong == "x":
+        case.x = case.x.half()
+    elif wrong == "hidden":
+        case.x = case.x[:, 1:].contiguous()
+    elif wrong == "ids":
+        case.ids = case.ids.long()
+    elif wrong == "weights":
+        case.weights = case.weights[:1]
+    elif wrong == "pairs":
+        case.scratch = ExpertScratch.make(case.shape, 3, case.data.device)
+    elif wrong == "splits":
+        case.scratch = ExpertScratch(case.scratch.inner, case.scratch.partial[:, 1:])
+    elif wrong == "table":
+        table = table.long()
+        with pytest.raises(ValueError, match="places are"):
+            run_residents(*case.inputs(), table, case.scratch)
+        return
+    elif wrong == "place":
+        place = 2
+    else:
+        panels = (1, 4)
+    with pytest.raises(ValueError, match=r"contiguous|room for|another shape|no place|no panels"):
+        case.streamed(expert, place, panels)
+
+
+@pytest.mark.parametrize(("tokens", "dtype"), [*TOKENS, (16, torch.bfloat16)])
+@pytest.mark.parametrize("size", [(300, 597), (1024, 3584), (2000, 1111)])
+@pytest.mark.parametrize("format", WeightFormat)
+class TestLargerOnAGpu:
+    pytestmark = on_a_gpu
+
+    def test_residents(
+        self, format: WeightFormat, size: tuple[int, int], tokens: int, dtype: torch.dtype
+    ) -> None:
+        case = make_case(GPU, format, size, tokens, dtype)
+        case.residents([1, -1, 0, -1, 1])
+        case.check({0: 1, 2: 0, 4: 1})
+
+    def test_captured_and_repeated(
+        self, format: WeightFormat, size: tuple[int, int], tokens: int, dtype: torch.dtype
+    ) -> None:
+        """A CUDA graph of both functions gives the same bits each time, and follows changed inputs."""
+        case = make_case(GPU, format, size, tokens, dtype)
+        data, shape, x, ids, weights = case.inputs()
+        table = torch.tensor([1, -1, 0, -1, 1], dtype=torch.int32, device=GPU)
+
+        def both() -> None:
+            run_residents(data, shape, x, ids, weights, table, case.scratch)
+            run_streamed(data, shape, x, ids, weights, 3, 0, (1, shape.panels), case.scratch)
+
+        both()
+        torch.cuda.synchronize()
+        first = case.scratch.partial.clone()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            both()
+        for _ in range(3):
+            case.scratch.partial.fill_(UNTOUCHED)
+            graph.replay()
+            assert torch.equal(case.scratch.partial, first)
+        ids.copy_(ids.flip(0))
+        x.copy_(x.flip(0))
+        case.ids, case.x = ids.cpu(), x.cpu()
+        case.scratch.partial.fill_(UNTOUCHED)
+        graph.replay()
+        expected = case.scratch.partial.clone()
+        case.scratch.partial.fill_(UNTOUCHED)
+        both()
+        assert torch.equal(case.scratch.partial, expected)
+
+
+class TestFarAwayOnAGpu:
+    pytestmark = on_a_gpu
+
+    def test_places_beyond_four_gigabytes(self) -> None:
+        case = make_case(GPU, WeightFormat.INT8, (1024, 3584), 3, experts=2)
+        stride = case.data.shape[1]
+        places = (5 << 30) // stride + 1
+        data = torch.zeros(places, stride, dtype=torch.uint8, device=GPU)
+        data[places - 1] = case.data[1]
+        case.data = data
+        case.residents([-1, places - 1])
+        case.check({1: 1})
