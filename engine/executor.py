@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,26 @@ from kernels.token_pass import run_chosen
 # From this many tokens on nearly every expert of the next layer will be asked for, so that its first copy can
 # begin before its router has chosen: the copy stream then works through attention, too.
 _PREFETCH_TOKENS = 16
+
+
+@dataclass(frozen=True)
+class _LayerWork:
+    """The pairs of token and expert of a layer, sorted by expert: `groups` on the host, `pairs` the same on
+    the model's device.
+    """
+
+    layer: int
+    groups: Groups
+    pairs: torch.Tensor
+    top_k: int
+
+    def pairs_of(self, expert: int) -> torch.Tensor:
+        """Positions in the flattened routing, int64, on the model's device."""
+        return self.pairs[self.groups.bounds[expert] : self.groups.bounds[expert + 1]]
+
+    def tokens(self, expert: int) -> torch.Tensor:
+        """The tokens of an expert, int64, all different, on the model's device."""
+        return self.pairs_of(expert) // self.top_k
 
 
 class ExpertExecutor:
@@ -56,6 +76,7 @@ class ExpertExecutor:
         self._layers = config.num_layers
         self._experts = config.num_experts
         self._cpu_plan = np.full(config.num_experts, Place.CPU, dtype=np.int8)
+        self._ahead_until = 0.0  # when a copy that was begun for the next layer should have ended
         self._link: HostLink = DirectLink(config.hidden_size)
         self.stream: ExpertStream | None = None
         if gpu is not None and gpu.device.type == "cuda":
@@ -95,8 +116,7 @@ class ExpertExecutor:
             groups = Groups.of(ids.numpy(), self._experts)
             active = groups.counts > 0
             self.counters.add(phase, layer, np.where(active, self._cpu_plan, np.int8(IDLE)))
-            jobs = self._jobs(layer, groups, active * self.panels, weights)
-            self.pool.run_experts(x, jobs, self.bank.shape, out)
+            self.pool.run_experts(x, self._all_jobs(layer, groups, weights), self.bank.shape, out)
         else:
             self._run_shared(self.gpu, layer, x, ids, weights, phase, out)
 
@@ -113,6 +133,20 @@ class ExpertExecutor:
         self.counters.add_each(phase, layer, ids[0].tolist(), Place.CPU)
         run_chosen(self.pool, self.bank.layer(layer), self.bank.shape, x, ids, weights, out)
 
+    def _all_jobs(self, layer: int, groups: Groups, weights: torch.Tensor) -> list[ExpertJob]:
+        """All experts that have tokens, on the CPU."""
+        tokens = torch.from_numpy(groups.tokens)
+        flat = weights.reshape(-1)[torch.from_numpy(groups.pairs)]
+        bounds = groups.bounds
+        return [
+            ExpertJob(
+                self.bank.block(layer, expert),
+                tokens[bounds[expert] : bounds[expert + 1]],
+                flat[bounds[expert] : bounds[expert + 1]],
+            )
+            for expert in np.flatnonzero(groups.counts).tolist()
+        ]
+
     def _run_shared(
         self,
         gpu: GpuExperts,
@@ -123,24 +157,27 @@ class ExpertExecutor:
         phase: Phase,
         out: torch.Tensor,
     ) -> None:
-        """`run` with a GPU. The only wait beside the CPU's own work is for the router's choice."""
+        """`run` with a GPU. The host waits for the router's choice and for the CPU's activations."""
         link, stream = self._link, self.stream
         assert stream is not None
-        link.send_activations(x)
         pairs = link.sorted_pairs(ids)
         host_ids, host_weights = link.routing(ids, weights)
-        groups = Groups.of(host_ids.numpy(), self._experts)
-        plan = decide(self.policy, gpu.present[layer], groups.counts, self.costs, self.panels)
-        self.counters.add(phase, layer, plan.places)
-        jobs = self._jobs(layer, groups, plan.cpu_panels, host_weights)
-        ticket, begun = None, time.perf_counter()
+        work = _LayerWork(layer, Groups.of(host_ids.numpy(), self._experts), pairs, ids.shape[1])
+        begun = time.perf_counter()
+        ahead, self._ahead_until = max(0.0, self._ahead_until - begun), 0.0
+        plan = decide(
+            self.policy, gpu.present[layer], work.groups.counts, self.costs, self.panels, ahead=ahead
+        )
+        self.counters.add(phase, layer, _counted(plan.places, gpu.resident[layer]))
+        jobs, tokens = self._jobs(work, plan, host_weights)
+        ticket = None
         if jobs:  # the CPU starts first: submitting takes microseconds, enqueuing the GPU's work longer
-            host_x, host_out = link.activations(len(x))
+            host_x, host_out = link.send(x if tokens is None else x[tokens])
             ticket = self.pool.submit_experts(host_x, jobs, self.bank.shape, host_out)
         try:
-            self._run_on_gpu(gpu, stream, layer, groups, pairs, plan, x, weights, out)
+            self._run_on_gpu(gpu, stream, work, plan, x, weights, out)
             if len(x) >= _PREFETCH_TOKENS and layer + 1 < self._layers:
-                self._prefetch(gpu, stream, layer + 1, len(x) * ids.shape[1])
+                self._prefetch(gpu, stream, layer + 1, len(x) * ids.shape[1], begun + plan.predicted.copy)
         except BaseException:  # most likely out of memory: the next attempt uses the same buffers
             if ticket is not None:
                 ticket.cancel()
@@ -150,52 +187,58 @@ class ExpertExecutor:
         if ticket is not None:
             ticket.wait()
             cpu_seconds = time.perf_counter() - begun
-            link.add_results(out)
+            row = 0
+            for expert in np.flatnonzero(plan.cpu_panels).tolist():
+                mine = work.tokens(expert)
+                link.add_results(out, mine, row)
+                row += len(mine)
         if len(x) == 1:  # copies of longer chunks go on beyond their layer
             self.observe(plan, cpu_seconds)
 
     def _jobs(
-        self, layer: int, groups: Groups, panels: npt.NDArray[np.signedinteger[Any]], weights: torch.Tensor
-    ) -> list[ExpertJob]:
-        """The CPU's share: of each expert that many first panels. `weights` are on the host."""
-        tokens = torch.from_numpy(groups.tokens)
-        flat = weights.reshape(-1)[torch.from_numpy(groups.pairs)]
-        bounds = groups.bounds
-        jobs = []
-        for expert in np.flatnonzero(panels).tolist():
-            mine = slice(bounds[expert], bounds[expert + 1])
-            share = (0, int(panels[expert]))
-            jobs.append(ExpertJob(self.bank.block(layer, expert), tokens[mine], flat[mine], share))
-        return jobs
+        self, work: _LayerWork, plan: LayerPlan, weights: torch.Tensor
+    ) -> tuple[list[ExpertJob], torch.Tensor | None]:
+        """The CPU's share: each expert has rows of its own, one after the other; and which tokens they are.
+
+        `weights` are on the host, the tokens, int64 [rows], on the model's device; None without any.
+        """
+        flat = weights.reshape(-1)[torch.from_numpy(work.groups.pairs)]
+        jobs, tokens, row = [], [], 0
+        for expert in np.flatnonzero(plan.cpu_panels).tolist():
+            first, end = work.groups.bounds[expert], work.groups.bounds[expert + 1]
+            rows = torch.arange(row, row + end - first, dtype=torch.int32)
+            share = (0, int(plan.cpu_panels[expert]))
+            jobs.append(ExpertJob(self.bank.block(work.layer, expert), rows, flat[first:end], share))
+            tokens.append(work.tokens(expert))
+            row += end - first
+        return jobs, torch.cat(tokens) if tokens else None
 
     def _run_on_gpu(
         self,
         gpu: GpuExperts,
         stream: ExpertStream,
-        layer: int,
-        groups: Groups,
-        pairs: torch.Tensor,
+        work: _LayerWork,
         plan: LayerPlan,
         x: torch.Tensor,
         weights: torch.Tensor,
         out: torch.Tensor,
     ) -> None:
-        """The GPU's share of a plan: `pairs` are the groups' on the device. All of it is enqueued only."""
+        """The GPU's share of a plan. All of it is enqueued only."""
         rows = x.to(gpu.number_format)
         flat = weights.reshape(-1)
-        top_k = weights.shape[1]
+        layer = work.layer
 
         def add(expert: int, place: int, panels: tuple[int, int] | None) -> None:
-            mine = pairs[groups.bounds[expert] : groups.bounds[expert + 1]]
-            tokens = mine // top_k
+            tokens = work.tokens(expert)
             stream.wait(place)
-            result = gpu.run(place, rows[tokens], panels) * flat[mine][:, None]
+            result = gpu.run(place, rows[tokens], panels) * flat[work.pairs_of(expert)][:, None]
             stream.release(place)
             out.index_add_(0, tokens, result.to(out.dtype))
 
-        # What is on the GPU comes first, so that it computes during the first copy, and so that no copy takes
-        # a slot that this step still needs.
-        for expert in np.flatnonzero(plan.places == Place.GPU).tolist():
+        # Residents come first, so that they compute while copies that were begun for this layer arrive; then
+        # these, so that no copy takes a slot that this step still needs.
+        here = np.flatnonzero(plan.places == Place.GPU).tolist()
+        for expert in sorted(here, key=lambda each: not gpu.resident[layer, each]):
             place = gpu.place(layer, expert)
             assert place is not None
             add(expert, place, None)
@@ -204,9 +247,21 @@ class ExpertExecutor:
             panels = (first, self.panels) if first else None
             add(expert, stream.fetch(layer, expert, panels), panels)
 
-    def _prefetch(self, gpu: GpuExperts, stream: ExpertStream, layer: int, pairs: int) -> None:
-        """Begin with a copy for a layer whose router has not chosen yet, if the policy is going to copy."""
+    def _prefetch(
+        self, gpu: GpuExperts, stream: ExpertStream, layer: int, pairs: int, busy_until: float
+    ) -> None:
+        """Begin with a copy for a layer whose router has not chosen yet, if the policy is going to copy.
+
+        Until about `busy_until` the copies of the layer before are under way.
+        """
         expected = np.full(self._experts, max(1, pairs // self._experts), dtype=np.int64)
         plan = decide(self.policy, gpu.present[layer], expected, self.costs, self.panels)
-        if plan.copies and not plan.cpu_panels[plan.copies[0]]:
+        if plan.copies and not plan.cpu_panels[plan.copies[0]] and self.costs is not None:
             stream.fetch(layer, plan.copies[0])
+            self._ahead_until = busy_until + self.costs.transfer_lat()
+
+
+def _counted(places: npt.NDArray[np.int8], resident: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
+    """Places as they are counted: an expert whose copy was begun ahead is there, but was streamed."""
+    ahead = (places == Place.GPU) & ~resident
+    return np.where(ahead, np.int8(Place.STREAMED), places)

@@ -57,11 +57,17 @@ class Division:
     """The experts of one layer and step that are not on the GPU, to be divided between it and the CPU."""
 
     def __init__(
-        self, missing: Sequence[int], resident: Sequence[int], costs: ExpertCosts, panels: int
+        self,
+        missing: Sequence[int],
+        resident: Sequence[int],
+        costs: ExpertCosts,
+        panels: int,
+        ahead: float = 0.0,
     ) -> None:
         """`missing`: their token counts, in the order in which they would be copied (see `gain`).
 
         `resident`: token counts of the experts that run on the GPU anyway. `panels`: pieces of an expert.
+        `ahead`: seconds of copies that were begun before, and come first.
         """
         self._panels = panels
         self._count = len(missing)
@@ -70,6 +76,7 @@ class Division:
         self._gpu = np.array([*map(costs.gpu_lat, missing), 0.0])
         self._cpu_before, self._gpu_before = _sums_before(self._cpu), _sums_before(self._gpu)
         self._resident = sum(map(costs.gpu_lat, resident))
+        self._ahead = ahead
         self._copy = costs.transfer_lat()
         self._copy_start = min(costs.start_copy(), self._copy)
         self._cpu_start = min(costs.start_cpu(), *self._cpu[:-1]) if missing else 0.0
@@ -103,7 +110,7 @@ class Division:
         work = self._cpu_before[-1] - self._cpu_before[whole] - share * self._cpu[whole]
         work = np.where(on_cpu > 0, work + self._cpu_start * np.maximum(0.0, 1 - on_cpu), 0.0)
         part = (share > 0) * self._copy_start + share * (self._copy - self._copy_start)
-        copied = whole * self._copy + part
+        copied = self._ahead + whole * self._copy + part
         # Both slow down until one of them is through; the smaller term is the one that holds.
         slowed = self._slowdown * work
         cpu = np.minimum(slowed, work + self._stretch * copied * (1 - 1 / self._slowdown))
@@ -117,8 +124,10 @@ class Division:
         computed = self._gpu_before[whole] + tail
         gpu = np.maximum(self._resident + computed, copy + tail)
         # The GPU computes without a pause after the first copy, or waits for each up to the last whole one.
-        first = np.where(whole > 0, arrives(self._copy) + computed, 0.0)
-        last = np.where(whole > 0, arrives(whole * self._copy) + self._gpu[whole - 1] + tail, 0.0)
+        first = np.where(whole > 0, arrives(self._ahead + self._copy) + computed, 0.0)
+        last = np.where(
+            whole > 0, arrives(self._ahead + whole * self._copy) + self._gpu[whole - 1] + tail, 0.0
+        )
         return cpu, copy, np.maximum(gpu, np.maximum(first, last))
 
 

@@ -30,6 +30,7 @@ IDLE = -1  # in a plan: the expert has no token and does not run
 
 _KNOWN = ("makespan", "paper", "cpu", "stream")
 _UNKNOWN = Times(0.0, 0.0, 0.0)
+_AHEAD_STEP = 0.5e-3  # seconds: finer, and no plan would be made twice
 _MEMO_LIMIT = 4096  # plans, of some hundred bytes each; decode with 8 experts of which 2 are chosen needs 28
 
 
@@ -61,6 +62,8 @@ def decide(
     tokens: npt.NDArray[np.int64],
     costs: ExpertCosts | None,
     panels: int,
+    *,
+    ahead: float = 0.0,
 ) -> LayerPlan:
     """The plan for one layer in one step on a machine with a GPU.
 
@@ -71,15 +74,17 @@ def decide(
         costs: the machine's latency model. Without one there is no reason to copy: "makespan" and "paper" use
             the CPU.
         panels: of an expert (`ExpertShape.panels`).
+        ahead: seconds for which the copy stream is still busy with what was begun before.
     """
     if costs is None:
-        return _decide(policy, resident, tokens, None, panels)
+        return _decide(policy, resident, tokens, None, panels, 0.0)
     memo = costs.memo
-    key = (policy, panels, resident.tobytes(), tokens.tobytes())
+    ahead = round(ahead / _AHEAD_STEP) * _AHEAD_STEP
+    key = (policy, panels, ahead, resident.tobytes(), tokens.tobytes())
     plan: LayerPlan | None = memo.get(key)
     if plan is None:
         usable = costs if isfinite(costs.transfer_lat()) else None
-        plan = _decide(policy, resident, tokens, usable, panels)
+        plan = _decide(policy, resident, tokens, usable, panels, ahead)
         if len(memo) >= _MEMO_LIMIT:
             memo.clear()
         memo[key] = plan
@@ -92,6 +97,7 @@ def _decide(
     tokens: npt.NDArray[np.int64],
     costs: ExpertCosts | None,
     panels: int,
+    ahead: float,
 ) -> LayerPlan:
     counts = tokens.tolist()
     active = np.flatnonzero(tokens > 0).tolist()
@@ -100,7 +106,7 @@ def _decide(
         gains = {expert: gain(counts[expert], costs) for expert in missing}
         missing.sort(key=gains.__getitem__, reverse=True)
     at_gpu = sorted(counts[expert] for expert in active if resident[expert])
-    copied, predicted = _divide(policy, [counts[expert] for expert in missing], at_gpu, costs, panels)
+    copied, predicted = _divide(policy, [counts[expert] for expert in missing], at_gpu, costs, panels, ahead)
     places = np.full(len(counts), IDLE, dtype=np.int8)
     places[active] = Place.GPU
     cpu_panels = np.zeros(len(counts), dtype=np.int32)
@@ -114,7 +120,12 @@ def _decide(
 
 
 def _divide(
-    policy: str, missing: Sequence[int], resident: Sequence[int], costs: ExpertCosts | None, panels: int
+    policy: str,
+    missing: Sequence[int],
+    resident: Sequence[int],
+    costs: ExpertCosts | None,
+    panels: int,
+    ahead: float,
 ) -> tuple[int, Times]:
     """How many panels of the missing experts, given by their tokens in order, are copied; and the times."""
     if policy not in _KNOWN:
@@ -122,11 +133,11 @@ def _divide(
     everything = panels * len(missing)
     if costs is None:
         return everything if policy == "stream" else 0, _UNKNOWN
-    key: Any = (policy, panels, tuple(missing), tuple(resident))  # other experts, the same numbers
+    key: Any = (policy, panels, ahead, tuple(missing), tuple(resident))  # other experts, the same numbers
     known: tuple[int, Times] | None = costs.memo.get(key)
     if known is not None:
         return known
-    division = Division(missing, resident, costs, panels)
+    division = Division(missing, resident, costs, panels, ahead)
     if policy == "makespan":
         copied = division.best()
     elif policy == "paper":

@@ -122,12 +122,12 @@ class GpuProbes:
         x = torch.randn(tokens, hidden, device=self._device)
         ids = torch.zeros(tokens, top_k, dtype=torch.int64, device=self._device)
         weights = torch.zeros(tokens, top_k, device=self._device)
+        rows = torch.arange(tokens, device=self._device)
 
         def run() -> None:
-            link.send_activations(x)
             link.routing(ids, weights)
-            link.activations(tokens)
-            link.add_results(x)
+            link.send(x)
+            link.add_results(x, rows, 0)
             self._synchronise()
 
         return measure(run)

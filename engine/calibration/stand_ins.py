@@ -46,9 +46,8 @@ class TimedCpuExperts:
     ) -> None:
         """As `ExpertExecutor.run`; a prompt is read once, one token of decode `tokens` times."""
         copies = self._tokens if phase is Phase.DECODE else 1
-        self._link.send_activations(x)
         host_ids, host_weights = self._link.routing(ids, weights)
-        host_x, host_out = self._link.activations(len(x))
+        host_x, host_out = self._link.send(x)
         if copies > 1:
             host_x, host_ids, host_weights = (
                 each.repeat(copies, 1) for each in (host_x, host_ids, host_weights)
@@ -59,7 +58,7 @@ class TimedCpuExperts:
         self.seconds += time.perf_counter() - begin
         if copies > 1:
             host_out += result[: len(x)]
-        self._link.add_results(out)
+        self._link.add_results(out, torch.arange(len(x), device=x.device), 0)
 
 
 class CountedRouting:

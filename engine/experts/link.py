@@ -38,24 +38,26 @@ class Groups:
 class HostLink(Protocol):
     """Between the model's device and the host. One step of a layer at a time."""
 
-    def routing(self, ids: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Expert ids and weights on the host; the only point of a layer where the host waits."""
-        ...
-
-    def send_activations(self, x: torch.Tensor) -> None:
-        """Start bringing `x` to the host; it is there once `routing` has returned."""
-        ...
-
-    def activations(self, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """On the host: the rows that were sent, and a zeroed [tokens, hidden] for the CPU's results."""
-        ...
-
-    def add_results(self, out: torch.Tensor) -> None:
-        """Add the CPU's results to `out` on the model's device."""
-        ...
-
     def sorted_pairs(self, ids: torch.Tensor) -> torch.Tensor:
         """`Groups.pairs` of a routing, int64 [tokens * top_k] on the model's device."""
+        ...
+
+    def routing(self, ids: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Expert ids and weights on the host."""
+        ...
+
+    def send(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Bring rows of activations, float32 [rows, hidden], to the host.
+
+        Returns them, and a zeroed buffer of the same size for what the CPU makes of them.
+        """
+        ...
+
+    def add_results(self, out: torch.Tensor, tokens: torch.Tensor, first: int) -> None:
+        """Add rows of that buffer, from `first` on, to the rows `tokens` of `out` on the model's device.
+
+        `tokens`: int64, all different, on the model's device.
+        """
         ...
 
 
@@ -64,87 +66,91 @@ class DirectLink:
 
     def __init__(self, hidden: int) -> None:
         self._out = torch.empty(0, hidden)
-        self._x = self._out
-
-    def routing(self, ids: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """As given."""
-        return ids, weights
-
-    def send_activations(self, x: torch.Tensor) -> None:
-        """Keep a reference."""
-        self._x = x
-
-    def activations(self, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """The rows themselves, and a buffer for results."""
-        if len(self._out) < tokens:
-            self._out = torch.empty(tokens, self._out.shape[1])
-        return self._x, self._out[:tokens].zero_()
-
-    def add_results(self, out: torch.Tensor) -> None:
-        """Add the buffer."""
-        out += self._out[: len(out)]
 
     def sorted_pairs(self, ids: torch.Tensor) -> torch.Tensor:
         """Sorted."""
         return _sorted_pairs(ids)
 
+    def routing(self, ids: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """As given."""
+        return ids, weights
+
+    def send(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The rows themselves."""
+        if len(self._out) < len(x):
+            self._out = torch.empty(len(x), self._out.shape[1])
+        return x, self._out[: len(x)].zero_()
+
+    def add_results(self, out: torch.Tensor, tokens: torch.Tensor, first: int) -> None:
+        """Add them."""
+        out.index_add_(0, tokens, self._out[first : first + len(tokens)])
+
 
 class CudaLink:
-    """The model computes on a GPU: small transfers through pinned buffers, one wait per layer.
+    """The model computes on a GPU: small transfers through pinned buffers, on the compute stream.
 
-    All transfers run on the compute stream; results are read by a kernel. A buffer is written again only
-    after the next layer's wait for its routing, so every transfer from it has then finished.
+    There are two buffers for results, used in turns: the GPU may still be reading those of the layer before.
+    The other one is zeroed while the host waits for the router, when it has nothing else to do.
     """
 
     def __init__(self, hidden: int, top_k: int, device: torch.device) -> None:
-        self._hidden = hidden
-        self._top_k = top_k
         self._device = device
-        self._routed = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        self._done = torch.cuda.Event()  # type: ignore[no-untyped-call]
         # A copy of the results would wait behind the experts that are on their way: up to 6 ms of a layer.
         self._reads_host = usable(device)
-        self._grow(1)
-
-    def _grow(self, tokens: int) -> None:
-        self._capacity = tokens
-        pairs = (tokens, self._top_k)
-        self._ids = torch.empty(pairs, dtype=torch.int64, pin_memory=True)
-        self._weights = torch.empty(pairs, pin_memory=True)
-        self._x = torch.empty(tokens, self._hidden, pin_memory=True)
-        self._out = torch.empty(tokens, self._hidden, pin_memory=True)
-
-    def routing(self, ids: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Copy both and wait for them, and with them for everything enqueued before."""
-        tokens = len(ids)
-        self._ids[:tokens].copy_(ids, non_blocking=True)
-        self._weights[:tokens].copy_(weights, non_blocking=True)
-        self._routed.record(torch.cuda.current_stream(self._device))
-        self._routed.synchronize()
-        return self._ids[:tokens], self._weights[:tokens]
-
-    def send_activations(self, x: torch.Tensor) -> None:
-        """Copy the rows, float32 or narrower, behind what is enqueued."""
-        if len(x) > self._capacity:
-            torch.cuda.current_stream(self._device).synchronize()  # the old buffers may be on their way
-            self._grow(len(x))
-        self._x[: len(x)].copy_(x, non_blocking=True)
-
-    def activations(self, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """The pinned buffers."""
-        return self._x[:tokens], self._out[:tokens].zero_()
-
-    def add_results(self, out: torch.Tensor) -> None:
-        """Add the results where they lie, or through a copy where no kernel can be compiled."""
-        if self._reads_host:
-            from kernels.gpu.host import add_from_host
-
-            add_from_host(out, self._out[: len(out)])
-        else:
-            out += self._out[: len(out)].to(self._device, non_blocking=True)
+        self._ids = torch.empty(0, top_k, dtype=torch.int64)
+        self._weights = torch.empty(0, top_k)
+        self._x = torch.empty(0, hidden)
+        self._out = torch.empty(0, hidden)
+        self._next = torch.empty(0, hidden)
+        self._used = 0  # rows of `_next` that are not zero
 
     def sorted_pairs(self, ids: torch.Tensor) -> torch.Tensor:
         """Sorted on the GPU: an upload would wait behind the experts' copies."""
         return _sorted_pairs(ids)
+
+    def routing(self, ids: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Copy both and wait for them, and with them for everything enqueued before."""
+        tokens = len(ids)
+        if tokens > len(self._ids):
+            self._ids, self._weights = _pinned_like(self._ids, tokens), _pinned_like(self._weights, tokens)
+        self._ids[:tokens].copy_(ids, non_blocking=True)
+        self._weights[:tokens].copy_(weights, non_blocking=True)
+        self._done.record(torch.cuda.current_stream(self._device))
+        self._next[: self._used].zero_()
+        self._used = 0
+        self._done.synchronize()
+        return self._ids[:tokens], self._weights[:tokens]
+
+    def send(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Copy the rows and wait for them."""
+        rows = len(x)
+        if rows > len(self._x):
+            torch.cuda.current_stream(self._device).synchronize()  # the old buffers may be in use
+            self._x = _pinned_like(self._x, rows)
+            self._out, self._next = (_pinned_like(self._out, rows).zero_() for _ in range(2))
+            self._used = 0
+        self._x[:rows].copy_(x, non_blocking=True)
+        self._done.record(torch.cuda.current_stream(self._device))
+        self._next[: self._used].zero_()  # twice since the last routing: nobody had time for it
+        self._out, self._next, self._used = self._next, self._out, rows
+        self._done.synchronize()
+        return self._x[:rows], self._out[:rows]
+
+    def add_results(self, out: torch.Tensor, tokens: torch.Tensor, first: int) -> None:
+        """Add the results where they lie, or through a copy where no kernel can be compiled."""
+        results = self._out[first : first + len(tokens)]
+        if self._reads_host:
+            from kernels.gpu.host import add_from_host
+
+            add_from_host(out, results, tokens)
+        else:
+            out.index_add_(0, tokens, results.to(self._device, non_blocking=True))
+
+
+def _pinned_like(rows: torch.Tensor, count: int) -> torch.Tensor:
+    """Pinned memory for `count` such rows."""
+    return torch.empty(count, rows.shape[1], dtype=rows.dtype, pin_memory=True)
 
 
 def _sorted_pairs(ids: torch.Tensor) -> torch.Tensor:

@@ -33,9 +33,9 @@ def why_not(device: torch.device) -> str:
     # Triton builds its launchers with the system's C compiler, calls ptxas, and keeps what it built in a
     # folder: each of these may be missing or fail.
     try:
-        out = torch.zeros(8, device=device)
-        add_from_host(out, torch.ones(8, pin_memory=True))
-        right = bool((out == 1).all())
+        out = torch.zeros(3, 8, device=device)
+        add_from_host(out, torch.ones(1, 8, pin_memory=True), torch.ones(1, dtype=torch.int64, device=device))
+        right = out.sum(1).tolist() == [0, 8, 0]
     except (TritonError, RuntimeError, OSError, ValueError, SubprocessError) as error:
         lines = str(error).strip().splitlines() or [""]
         return f"a kernel cannot be compiled ({type(error).__name__}: {lines[-1][:200]})"

@@ -175,3 +175,14 @@ def test_without_missing_experts_only_the_gpu_works() -> None:
     division = Division([], [1, 1], SERVER, 448)
     assert division.best() == 0
     assert division.times(0) == (0.0, 0.0, pytest.approx(0.24e-3))
+
+
+def test_copies_that_were_begun_before_come_first():
+    costs = SimpleCosts(cpu=3.0, gpu=0.1, transfer=3.0)
+    alone = Division([1, 1, 1, 1], [], costs, 10)
+    behind = Division([1, 1, 1, 1], [], costs, 10, ahead=3.0)
+    assert behind.best() < alone.best()
+    assert behind.times(behind.best()).copy > alone.times(alone.best()).copy
+    assert Division([1, 1], [], costs, 10, ahead=100.0).best() == 0
+    # What was begun before is used in this layer: nothing is through before it has arrived.
+    assert Division([1], [1], costs, 10, ahead=5.0).times(0).gpu >= 5.0
