@@ -80,7 +80,7 @@ def unpack(block: Tensor, shape: ExpertShape, panels: tuple[int, int], gate_up: 
         "num_warps": _WARPS,
     }
     _gate_up[(triton.cdiv(shape.k_tiles, _TILES), 4 * (end - first))](
-        block, gate_up, first, neurons, **common
+        block, gate_up, MAGIC, first, neurons, **common
     )
     _down[(triton.cdiv(end - first, _TILES), 2 * shape.k_tiles)](
         block, down, MAGIC, first, end, neurons, **common

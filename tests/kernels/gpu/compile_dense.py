@@ -1,6 +1,5 @@
 """Compile the dense kernels for a GPU that need not be there: python compile_dense.py 90
 
-Tensors lie on the CPU, and a launch compiles for the given compute capability what a GPU would be given.
 Prints the names of the kernels. Run by test_compile.py in a process of its own, since the interpreter leaves
 no kernel that could be compiled.
 """
@@ -10,47 +9,12 @@ from __future__ import annotations
 import sys
 
 import torch
-import triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from triton.runtime.jit import JITFunction
 
 from kernels.gpu import attention, linear, numbers, residual, router
 from kernels.quantised import Int8Matrix
+from tests.kernels.gpu.compile_launch import compile_for
 
-TYPES = {
-    torch.bfloat16: "*bf16",
-    torch.float16: "*fp16",
-    torch.float32: "*fp32",
-    torch.int8: "*i8",
-    torch.int32: "*i32",
-    torch.int64: "*i64",
-}
 BF16 = torch.bfloat16
-
-
-def compile_launch(kernel, *args, grid, warmup, **keywords):
-    """In place of JITFunction.run."""
-    names = [parameter.name for parameter in kernel.params]
-    values = dict(zip(names, args, strict=False)) | {key: keywords[key] for key in names if key in keywords}
-    options = {key: value for key, value in keywords.items() if key not in names}
-    signature, constants, attributes = {}, {}, {}
-    for place, parameter in enumerate(kernel.params):
-        name, value = parameter.name, values[parameter.name]
-        if parameter.is_constexpr or value is None:
-            signature[name], constants[name] = "constexpr", value
-        elif isinstance(value, torch.Tensor):
-            signature[name] = TYPES[value.dtype]
-            attributes[(place,)] = [["tt.divisibility", 16]]
-        elif isinstance(value, int):
-            signature[name] = "i32"
-            if value % 16 == 0:
-                attributes[(place,)] = [["tt.divisibility", 16]]
-        else:
-            signature[name] = "fp32"
-    source = ASTSource(kernel, signature, constants, attributes)
-    triton.compile(source, target=GPUTarget("cuda", int(sys.argv[1]), 32), options=options)
-    print(kernel.fn.__name__)
 
 
 def in_8_bits(rows, cols):
@@ -91,7 +55,7 @@ def launch_between(dtype):
         router.route(x, x, norm, weight, 1e-5, to, forced=ids, positions=ids[0])
 
 
-JITFunction.run = compile_launch
+compile_for(int(sys.argv[1]))
 linear.dot_format = attention.dot_format = numbers.triton_format  # as on a GPU
 for number_format in (BF16, torch.float32):
     launch_linear(number_format)

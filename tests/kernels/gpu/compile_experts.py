@@ -1,0 +1,40 @@
+"""Compile the kernels of packed experts for a GPU that need not be there: python compile_experts.py 90
+
+Prints the names of the kernels. Run by test_compile.py in a process of its own, as compile_dense.py is.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+from kernels.formats import WeightFormat
+from kernels.gpu import experts, unpack
+from kernels.gpu.experts import ExpertScratch
+from kernels.shape import ExpertShape
+from tests.kernels.gpu.compile_launch import compile_for
+
+
+def launch(shape: ExpertShape, tokens: int, dtype: torch.dtype) -> None:
+    data = torch.zeros(2, -(-shape.nbytes // 512) * 512, dtype=torch.uint8)
+    x, ids = torch.zeros(tokens, shape.hidden, dtype=dtype), torch.zeros(tokens, 2, dtype=torch.int32)
+    scratch = ExpertScratch.make(shape, 2 * tokens, torch.device("cpu"))
+    inputs = data, shape, x, ids, torch.zeros(tokens, 2)
+    if tokens == 1:
+        experts.run_streamed(*inputs, 1, 0, (0, 1), scratch)
+    else:
+        experts.run_residents(*inputs, torch.zeros(8, dtype=torch.int32), scratch)
+
+
+compile_for(int(sys.argv[1]))
+for format in WeightFormat:
+    for tokens, dtype in [(1, torch.float32), (4, torch.bfloat16), (16, torch.float32)]:
+        launch(ExpertShape(300, 70, format), tokens, dtype)
+    odd = ExpertShape(75, 33, format)
+    launch(odd, 1, torch.bfloat16)
+    for dtype in (torch.float32, torch.bfloat16):
+        block, gate_up = torch.zeros(odd.nbytes + 15, dtype=torch.uint8), torch.zeros(66, 75, dtype=dtype)
+        start = -block.data_ptr() % 16
+        block = block[start : start + odd.nbytes]
+        unpack.unpack(block, odd, (0, 2), gate_up, torch.zeros(75, 33, dtype=dtype))

@@ -1,0 +1,51 @@
+"""Compile kernels in place of launching them, for a GPU that need not be there."""
+
+from __future__ import annotations
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.runtime.jit import JITFunction
+
+TYPES = {
+    torch.bfloat16: "*bf16",
+    torch.float16: "*fp16",
+    torch.float32: "*fp32",
+    torch.uint8: "*u8",
+    torch.int8: "*i8",
+    torch.int32: "*i32",
+    torch.int64: "*i64",
+}
+
+
+def compile_for(capability: int) -> None:
+    """From now on a launch compiles, for that compute capability, what a GPU would be given.
+
+    It prints the kernel's name. Tensors may lie on the CPU.
+    """
+
+    def compile_launch(kernel, *args, grid, warmup, **keywords):
+        names = [parameter.name for parameter in kernel.params]
+        values = dict(zip(names, args, strict=False))
+        values |= {key: keywords[key] for key in names if key in keywords}
+        options = {key: value for key, value in keywords.items() if key not in names}
+        signature, constants, attributes = {}, {}, {}
+        for place, parameter in enumerate(kernel.params):
+            name, value = parameter.name, values[parameter.name]
+            if parameter.is_constexpr or value is None:
+                signature[name], constants[name] = "constexpr", value
+            elif isinstance(value, torch.Tensor):
+                signature[name] = TYPES[value.dtype]
+                attributes[(place,)] = [["tt.divisibility", 16]]
+            elif isinstance(value, int):
+                signature[name] = "i32"
+                if value % 16 == 0:
+                    attributes[(place,)] = [["tt.divisibility", 16]]
+            else:
+                signature[name] = "fp32"
+        source = ASTSource(kernel, signature, constants, attributes)
+        triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+        print(kernel.fn.__name__)
+
+    JITFunction.run = compile_launch
