@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from engine.checkpoint.inspect import ModelInfo
 from engine.experts.panels import unpacked_values
-from engine.gpu_format import gpu_value_bytes
+from engine.gpu_format import gpu_dense_bytes, gpu_value_bytes
 from engine.hardware.facts import DiskInfo, GpuInfo, MemoryInfo
 from engine.models.config import MixtralConfig
 from engine.precision import precision_name
@@ -93,7 +93,7 @@ def vram_budget(
     workspace = workspace_room(config, context, available, value_bytes)
     chunk = prefill_chunk(config, context, workspace, value_bytes)
     base = [
-        Item("Everything but the experts", info.other_bytes * (value_bytes // 2)),  # the files are bf16
+        Item("Everything but the experts", gpu_dense_bytes(info, weight_format)),
         Item(f"KV cache for {context} tokens", kv_bytes(info, context, cuda=True)),
         Item(f"Workspace, for {chunk} tokens of a prompt at a time", workspace),
         Item("CUDA and its libraries", (gpu.cuda_bytes or CUDA_DEVICE_BYTES) + CUDA_LATER_BYTES),

@@ -76,6 +76,7 @@ class ExpertExecutor:
         self._layers = config.num_layers
         self._experts = config.num_experts
         self._cpu_plan = np.full(config.num_experts, Place.CPU, dtype=np.int8)
+        self._copied_for_prompt = False
         self._ahead_until = 0.0  # when a copy that was begun for the next layer should have ended
         self._link: HostLink = DirectLink(config.hidden_size)
         self.stream: ExpertStream | None = None
@@ -84,6 +85,12 @@ class ExpertExecutor:
             self.stream = CudaStream(bank, gpu, counters)
         elif gpu is not None:
             self.stream = DirectStream(bank, gpu, counters)
+
+    def begin_decode(self) -> None:
+        """A decode step begins: what was copied for prompts since the last one is not to be observed."""
+        if self._copied_for_prompt and self.stream is not None:
+            self.stream.take_copy_seconds()
+            self._copied_for_prompt = False
 
     def observe(self, plan: LayerPlan, cpu_seconds: float) -> None:
         """Compare a plan whose copies have ended with the time that it took."""
@@ -160,6 +167,8 @@ class ExpertExecutor:
         """`run` with a GPU. The host waits for the router's choice and for the CPU's activations."""
         link, stream = self._link, self.stream
         assert stream is not None
+        if len(x) == 1:
+            self.begin_decode()
         pairs = link.sorted_pairs(ids)
         host_ids, host_weights = link.routing(ids, weights)
         work = _LayerWork(layer, Groups.of(host_ids.numpy(), self._experts), pairs, ids.shape[1])
@@ -192,8 +201,10 @@ class ExpertExecutor:
                 mine = work.tokens(expert)
                 link.add_results(out, mine, row)
                 row += len(mine)
-        if len(x) == 1:  # copies of longer chunks go on beyond their layer
+        if len(x) == 1:
             self.observe(plan, cpu_seconds)
+        else:  # copies of a chunk go on beyond their layer: its times are not those of its plan
+            self._copied_for_prompt = True
 
     def _jobs(
         self, work: _LayerWork, plan: LayerPlan, weights: torch.Tensor

@@ -103,7 +103,7 @@ class CudaLink:
         self._x = torch.empty(0, hidden)
         self._out = torch.empty(0, hidden)
         self._next = torch.empty(0, hidden)
-        self._used = 0  # rows of `_next` that are not zero
+        self._dirty = [0, 0]  # rows of `_out` and of `_next` that may not be zero
 
     def sorted_pairs(self, ids: torch.Tensor) -> torch.Tensor:
         """Sorted on the GPU: an upload would wait behind the experts' copies."""
@@ -117,8 +117,7 @@ class CudaLink:
         self._ids[:tokens].copy_(ids, non_blocking=True)
         self._weights[:tokens].copy_(weights, non_blocking=True)
         self._done.record(torch.cuda.current_stream(self._device))
-        self._next[: self._used].zero_()
-        self._used = 0
+        self._clean_next()
         self._done.synchronize()
         return self._ids[:tokens], self._weights[:tokens]
 
@@ -129,13 +128,18 @@ class CudaLink:
             torch.cuda.current_stream(self._device).synchronize()  # the old buffers may be in use
             self._x = _pinned_like(self._x, rows)
             self._out, self._next = (_pinned_like(self._out, rows).zero_() for _ in range(2))
-            self._used = 0
+            self._dirty = [0, 0]
         self._x[:rows].copy_(x, non_blocking=True)
         self._done.record(torch.cuda.current_stream(self._device))
-        self._next[: self._used].zero_()  # twice since the last routing: nobody had time for it
-        self._out, self._next, self._used = self._next, self._out, rows
+        self._clean_next()  # again: nothing is left to do unless there was no routing since
+        self._out, self._next = self._next, self._out
+        self._dirty = [rows, self._dirty[0]]
         self._done.synchronize()
         return self._x[:rows], self._out[:rows]
+
+    def _clean_next(self) -> None:
+        self._next[: self._dirty[1]].zero_()
+        self._dirty[1] = 0
 
     def add_results(self, out: torch.Tensor, tokens: torch.Tensor, first: int) -> None:
         """Add the results where they lie, or through a copy where no kernel can be compiled."""

@@ -60,6 +60,7 @@ class StepBuffers:
         words = 1 + -(-config.num_experts // 64)
         self.control = pinned(words, dtype=torch.int64)
         self.control_there = on_gpu(words, dtype=torch.int64)
+        self.nothing = on_gpu(words, dtype=torch.int64)  # for layers of which the host knows nothing
         self.host_in = pinned(batch, hidden)
         self.host_ids = pinned(config.num_layers, batch, top_k, dtype=torch.int32)
         self.host_weights = pinned(batch, top_k)

@@ -124,15 +124,17 @@ class StepGraphs:
     def _collect(self, index: int, norm: torch.Tensor) -> None:
         """Add a layer's experts to the residual stream, and normalise it for what follows."""
         b = self.buffers
-        # Read where it lies it would cost 1 µs for each program of the kernel, one after the other.
-        b.control_there.copy_(b.control, non_blocking=True)
+        whole = bool(self._experts.resident[index].all())
+        if not whole:
+            # Read where it lies it would cost 1 µs for each program of the kernel, one after the other.
+            b.control_there.copy_(b.control, non_blocking=True)
         collect_and_norm(
             b.x,
             b.residents.partial,
             self._experts.table[index],
             b.streamed.partial,
             b.ids,
-            b.control_there,
+            b.nothing if whole else b.control_there,
             b.host_out,
             norm,
             self._config.rms_norm_eps,

@@ -103,6 +103,7 @@ class GpuDecoder:
         timed = self._steps % _TIMED_EVERY == 0
         self._steps += 1
         account.begin_step()
+        self._executor.begin_decode()
         buffers.put(tokens, positions)
         if routing is not None:
             buffers.forced[:, :sequences].copy_(routing.next_step(sequences))

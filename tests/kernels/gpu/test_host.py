@@ -30,5 +30,5 @@ def test_what_does_not_belong_together_is_refused(device):
         (out, values, rows.int()),
         (out.t(), values.t(), rows),
     ):
-        with pytest.raises(ValueError, match="added|contiguous"):
+        with pytest.raises(ValueError, match=r"added|contiguous"):
             add_from_host(*wrong)
