@@ -1,7 +1,9 @@
 """Keeps the latency model true while it is used: compares what layers take with what was predicted.
 
 A machine is not the one that was calibrated when another program runs, when a laptop grows warm, or while the
-experts' memory is still being pinned. Predictions that are wrong by a fifth divide layers wrongly.
+experts' memory is still being pinned. Predictions that are wrong by a fifth divide layers wrongly: they are a
+reason to fit anew. Smaller errors are trimmed away bit by bit, because a layer is finished when its slower
+side is, so that even a tenth too much on one of them is time lost.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from engine.events import Prediction
 from engine.policy import LayerPlan
 
 TOLERANCE = 0.2  # relative error of a side's times from which on its costs are changed
+_TRIM, _NOTICED = 0.5, 0.02  # what part of a smaller error is corrected, from which size on
 # Layers over which errors are averaged: two tokens of Mixtral. Single layers vary by 10 % and more.
 _WINDOW = 64
 # After so many layers in which a side had nothing to do, its costs go half way back to what was calibrated.
@@ -45,19 +48,20 @@ class _Side:
         self.observed += observed
         self.layers += 1
 
-    def corrected(self) -> bool:
-        """Correct the scale if the window is full and the error large; whether it was."""
+    def corrected(self) -> tuple[bool, bool]:
+        """Correct the scale once the window is full: whether it changed, and whether the error was large."""
         if self.layers < _WINDOW:
-            return False
+            return False, False
         ratio = self.observed / self.predicted
         wrong = ratio > 0 and not 1 / (1 + TOLERANCE) < ratio < 1 + TOLERANCE
-        if wrong:
-            self.scale *= ratio
+        noticed = ratio > 0 and abs(ratio - 1) > _NOTICED
+        change = ratio if wrong else ratio**_TRIM if noticed else 1.0
+        self.scale *= change
         keep = 0.0 if wrong else 0.5  # old layers count half from now on
-        self.predicted *= keep
+        self.predicted *= keep * change  # as it would be foretold now
         self.observed *= keep
         self.layers = int(keep * self.layers)
-        return wrong
+        return noticed, wrong
 
     def relaxed(self) -> bool:
         """Go half way back to what was calibrated if the side was idle for long; whether that is a change."""
@@ -72,8 +76,8 @@ class _Side:
 class Drift:
     """Costs that follow the machine: calibrated ones, multiplied by what layers have lately taken more.
 
-    The CPU's times for few tokens per expert and for many are followed apart. `refits` counts corrections.
-    Used by one thread; `error` and `refits` may be read by any.
+    The CPU's times for few tokens per expert and for many are followed apart. `refits` counts corrections of
+    large errors. Used by one thread; `error` and `refits` may be read by any.
     """
 
     def __init__(self, costs: ExpertCosts) -> None:
@@ -112,11 +116,11 @@ class Drift:
         side = self._cpu_few if plan.load <= _FEW else self._cpu_many
         side.add(cpu, cpu_seconds if cpu >= _LEAST else 0.0)
         self._copy.add(copy, copy_seconds)
-        refits = side.corrected() + self._copy.corrected()
+        changed, wrong = zip(side.corrected(), self._copy.corrected(), strict=True)
         relaxed = side.relaxed() | self._copy.relaxed()
-        if refits or relaxed:
+        if any(changed) or relaxed:
             self._memo.clear()
-        if refits:
+        if any(wrong):
             self.refits += 1
             self._predicted = self._observed = 0.0
             self._layers = 0
