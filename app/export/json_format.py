@@ -1,58 +1,40 @@
-"""A conversation as JSON, version 1: everything that is saved about it, so that it can be read back.
+"""A conversation as JSON, version 2: everything that is saved about it, so that it can be read back.
 
-The document is an object:
-
-| key            | value |
-|----------------|-------|
-| `format`       | `"fiddler-chat-conversation"` |
-| `version`      | `1`; readers refuse a higher one, and ignore keys that they do not know |
-| `exported`     | when the file was written |
-| `conversation` | the object below |
-| `messages`     | an array of the objects below, oldest first |
-
-`conversation`: `id`, `title`, `model`, `system_prompt`, `created`, `updated`, `deleted` (a time while it
-waits to be removed, else null).
-
-Each message: `id`; `parent`, the id of the message it followed, or null; `active`, false for an answer that
-was regenerated or taken back (messages with the same parent are alternatives); `role` (`"system"`, `"user"`,
-`"assistant"`); `content`; `state` (`"complete"`, `"streaming"`: was being generated at the export,
-`"interrupted"`: the program ended first, `"stopped"`: by the user, `"error"`); `created`; `finished`, null
-for messages that were not generated or did not end; `model`; `reason`, why the answer ended (`"eos"`,
-`"stop_string"`, `"length"`, `"context_full"`, `"loop"`, `"cancelled"`, or `""`); `note`, a sentence about it
-for the user; `params`, null or how it was asked for; `stats`, null or its figures.
-
-`params`: `max_tokens`, `stop` (strings), `stop_loops`, `ignore_eos`, and `sampling` with `temperature`,
-`top_k`, `top_p`, `min_p`, `repetition_penalty`, `seed` (null: drawn for each answer, see `stats`).
-
-`stats`: counts of tokens (`prompt_tokens`, `reused_tokens`, `generated_tokens`, `context_used`,
-`context_length`), seconds (`time_to_first_token`, `prefill_seconds`, `decode_seconds`), tokens per second
-(`tokens_per_second`, `tokens_per_second_now`, `prefill_tokens_per_second`), `seed`, and `hits`, the
-executions of experts as nested arrays [prefill, decode][layer][expert][on the GPU, copied to it, on the CPU].
-
-Times are in UTC as `2026-01-02T03:04:05.678Z`. Ids hold within the document alone.
+The format, and what changed since version 1, is described in docs/export-format.md; `app.importing` reads it.
+Nothing in a document depends on the database it came from: messages are numbered as they stand in it, so an
+imported chat gives the same document again.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from app.storage.rows import Conversation, MessageRow
+from app.export.options import ExportOptions
+from app.storage.rows import Conversation, MessageRow, MessageState
 
 FORMAT = "fiddler-chat-conversation"
-VERSION = 1
+VERSION = 2
 
 
-def to_json(conversation: Conversation, messages: Sequence[MessageRow], exported: datetime) -> str:
-    """The document described above, with a newline at its end."""
+def to_json(
+    conversation: Conversation,
+    messages: Sequence[MessageRow],
+    exported: datetime,
+    options: ExportOptions | None = None,
+) -> str:
+    """The document, with a newline at its end. `messages` in order, with all versions."""
+    chosen = options or ExportOptions()
     document = {
         "format": FORMAT,
         "version": VERSION,
         "exported": timestamp(exported),
-        "conversation": _conversation(conversation),
-        "messages": [_message(message) for message in messages],
+        "includes": dataclasses.asdict(chosen),
+        "conversation": _conversation(conversation, chosen),
+        "messages": _messages(chosen.chosen(messages), chosen),
     }
     return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
 
@@ -62,35 +44,41 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _conversation(conversation: Conversation) -> dict[str, Any]:
+def _conversation(conversation: Conversation, options: ExportOptions) -> dict[str, Any]:
     return {
-        "id": conversation.id,
         "title": conversation.title,
         "model": conversation.model,
-        "system_prompt": conversation.system_prompt,
+        "system_prompt": conversation.system_prompt if options.system_prompt else "",
         "created": timestamp(conversation.created),
         "updated": timestamp(conversation.updated),
-        "deleted": _or_null(conversation.deleted),
     }
 
 
-def _message(message: MessageRow) -> dict[str, Any]:
+def _messages(rows: Sequence[MessageRow], options: ExportOptions) -> list[dict[str, Any]]:
+    numbers: dict[int | None, int] = {}
+    messages = []
+    for row in rows:
+        # A message that is left out cannot be followed.
+        messages.append(_message(row, len(numbers) + 1, numbers.get(row.parent), options))
+        numbers[row.id] = len(numbers) + 1
+    return messages
+
+
+def _message(row: MessageRow, number: int, parent: int | None, options: ExportOptions) -> dict[str, Any]:
+    # To whoever reads the file, an answer that is being written is one that was cut off here.
+    unfinished = row.state is MessageState.STREAMING
     return {
-        "id": message.id,
-        "parent": message.parent,
-        "active": message.active,
-        "role": message.role,
-        "content": message.content,
-        "state": message.state.value,
-        "created": timestamp(message.created),
-        "finished": _or_null(message.finished),
-        "model": message.model,
-        "reason": message.reason,
-        "note": message.note,
-        "params": message.params,
-        "stats": message.stats,
+        "id": number,
+        "parent": parent,
+        "active": row.active,
+        "role": row.role,
+        "content": row.content,
+        "state": (MessageState.INTERRUPTED if unfinished else row.state).value,
+        "created": timestamp(row.created),
+        "finished": None if row.finished is None else timestamp(row.finished),
+        "model": row.model,
+        "reason": row.reason,
+        "note": row.note,
+        "params": row.params if options.settings else None,
+        "stats": row.stats if options.statistics else None,
     }
-
-
-def _or_null(moment: datetime | None) -> str | None:
-    return None if moment is None else timestamp(moment)

@@ -1,0 +1,1 @@
+"""Chats from files: what this program exports, and what ChatGPT exports."""

@@ -1,0 +1,104 @@
+"""Read the JSON that this program exports, of every version (docs/export-format.md)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast, get_args
+
+from app.export.json_format import FORMAT, VERSION
+from app.i18n import tr
+from app.importing.errors import UnreadableError
+from app.importing.fields import Fields
+from app.importing.figures import sound_params, sound_stats
+from app.importing.outcome import ReadChat
+from app.storage.incoming import IncomingChat, IncomingMessage
+from app.storage.rows import MessageState
+from engine.params import Role
+
+
+def is_ours(document: object) -> bool:
+    """Whether a JSON value is one of our documents, of whatever version."""
+    return isinstance(document, dict) and document.get("format") == FORMAT
+
+
+def read_ours(document: object) -> ReadChat:
+    """The chat in one of our documents. Raises `UnreadableError`."""
+    fields = Fields(document, tr("the file"))
+    version = fields.number("version")
+    if version > VERSION:
+        raise UnreadableError(
+            tr("it was written by a newer version of this program (format {version})", version=version)
+        )
+    if version < 1:
+        raise fields.complaint("version")
+    head = Fields(fields.get("conversation"), tr("the conversation"))
+    messages, left_out = _messages(fields.items("messages"))
+    chat = IncomingChat(
+        title=head.text("title"),
+        model=head.text("model"),
+        system_prompt=head.text("system_prompt"),
+        created=head.time("created"),
+        updated=head.time("updated"),
+        messages=tuple(messages),
+    )
+    return ReadChat(chat, {tr("settings or figures of answers that cannot be used"): left_out})
+
+
+def _messages(items: list[Any]) -> tuple[list[IncomingMessage], int]:
+    places: dict[int, int] = {}  # the document's ids
+    messages: list[IncomingMessage] = []
+    left_out = 0
+    for number, item in enumerate(items, 1):
+        fields = Fields(item, tr("message {number}", number=number))
+        message = _message(fields, places)
+        left_out += sum(
+            fields.get(key) is not None and kept is None
+            for key, kept in (("params", message.params), ("stats", message.stats))
+        )
+        name = fields.number("id")
+        if name in places:
+            raise fields.complaint("id")
+        places[name] = len(messages)
+        messages.append(message)
+    return _chained(messages), left_out
+
+
+def _message(fields: Fields, places: dict[int, int]) -> IncomingMessage:
+    role = fields.text("role")
+    if role not in get_args(Role):
+        raise fields.complaint("role")
+    try:
+        state = MessageState(fields.text("state"))
+    except ValueError as error:
+        raise fields.complaint("state") from error
+    parent = None
+    if fields.get("parent") is not None:
+        parent = places.get(fields.number("parent"))
+        if parent is None:
+            raise fields.complaint("parent")
+    return IncomingMessage(
+        role=cast(Role, role),
+        content=fields.text("content"),
+        created=fields.time("created"),
+        parent=parent,
+        active=fields.flag("active"),
+        # Version 1 said so of an answer that was being written; nobody goes on with it.
+        state=MessageState.INTERRUPTED if state is MessageState.STREAMING else state,
+        finished=fields.time_or_none("finished"),
+        model=fields.text("model"),
+        reason=fields.text("reason"),
+        note=fields.text("note"),
+        params=sound_params(fields.object_or_none("params")),
+        stats=sound_stats(fields.object_or_none("stats")),
+    )
+
+
+def _chained(messages: list[IncomingMessage]) -> list[IncomingMessage]:
+    """The messages with each active one following the active one before: a chat shows one line of them."""
+    last: int | None = None
+    for place, message in enumerate(messages):
+        if message.active:
+            if message.parent != last:
+                messages[place] = replace(message, parent=last)
+            last = place
+    return messages
