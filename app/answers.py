@@ -46,8 +46,19 @@ def short_number(value: float) -> str:
     return f"{value:.1f}" if value >= 0.95 else f"{value:.2f}"
 
 
+def percent_words(fraction: float) -> str:
+    """A part of a whole (0 to 1): "0%", "under 1%", "43%"."""
+    if 0 < fraction < 0.005:
+        return tr("under 1%")
+    return tr("{n}%", n=round(100 * fraction))
+
+
 def short_seconds(seconds: float) -> str:
-    """A duration in the unit that reads best: 85 ms, 1.4 s, 3 min 20 s."""
+    """A duration in the unit that reads best: 640 µs, 3.1 ms, 85 ms, 1.4 s, 3 min 20 s."""
+    if seconds < 0.00095:
+        return tr("{n} µs", n=round(seconds * 1e6))
+    if seconds < 0.00995:
+        return tr("{n} ms", n=f"{seconds * 1000:.1f}")
     if seconds < 0.0995:
         return tr("{n} ms", n=round(seconds * 1000))
     if seconds < 99.5:

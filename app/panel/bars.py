@@ -1,150 +1,134 @@
-"""Bars painted in the theme's colours, each with its figures in words beside it."""
+"""Bars painted in the theme's colours: parts differ in pattern too, and name their share where it fits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QHelpEvent, QPainter, QPainterPath, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app.panel.figures import Share
-from app.theme import mark, theme
+from app.theme import theme
 
-# The parts of a bar also differ in pattern, so that it can be read without colour.
-_PATTERNS = {
-    "gpu": Qt.BrushStyle.SolidPattern,
-    "streamed": Qt.BrushStyle.BDiagPattern,
-    "split": Qt.BrushStyle.VerPattern,
-    "cpu": Qt.BrushStyle.Dense4Pattern,
-}
+
+@dataclass(frozen=True)
+class Ink:
+    """How a part is painted: a colour role of the theme, and a pattern that tells it apart without colour."""
+
+    role: str
+    pattern: Qt.BrushStyle = Qt.BrushStyle.SolidPattern
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a bar: its share of the whole (0 to 1), its looks, a label inside it, and a tool tip."""
+
+    fraction: float
+    ink: Ink
+    label: str = ""
+    tip: str = ""
 
 
 class StackedBar(QWidget):
-    """Parts of a whole beside one another."""
+    """Parts of a whole beside one another. `tall` ones have room for the parts' labels."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, tall: bool = False) -> None:
         super().__init__(parent)
-        self._parts: list[tuple[float, str]] = []
+        self._parts: tuple[Part, ...] = ()
+        self._tall = tall
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme().changed.connect(self.update)
 
-    def set_parts(self, parts: Sequence[tuple[float, str]]) -> None:
-        """Show parts: fractions of the whole (in sum at most 1) and colour roles."""
-        if list(parts) != self._parts:
-            self._parts = list(parts)
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is shown."""
+        return self._parts
+
+    def set_parts(self, parts: Sequence[Part]) -> None:
+        """Show other parts; their fractions are in sum at most 1."""
+        if tuple(parts) != self._parts:
+            self._parts = tuple(parts)
             self.update()
 
     def sizeHint(self) -> QSize:
-        """Half a line high."""
-        return QSize(120, max(8, self.fontMetrics().height() // 2 + 2))
+        """Half a line high, or as high as a label needs."""
+        line = self.fontMetrics().height()
+        return QSize(120, line + 6 if self._tall else max(8, line // 2 + 2))
+
+    def boxes(self) -> list[QRectF]:
+        """Where the parts are painted."""
+        left, found = 0.0, []
+        for part in self._parts:
+            found.append(QRectF(left, 0, part.fraction * self.width(), self.height()))
+            left = found[-1].right()
+        return found
+
+    def labels(self) -> list[tuple[str, QRectF]]:
+        """The labels that fit into their parts, and where they stand: they cannot overlap."""
+        metrics = self.fontMetrics()
+        placed = []
+        for part, box in zip(self._parts, self.boxes(), strict=True):
+            width = metrics.horizontalAdvance(part.label) + 8
+            if part.label and width + 4 <= box.width() and self._tall:
+                chip = QRectF(0, 0, width, metrics.height())
+                chip.moveCenter(box.center())
+                placed.append((part.label, chip))
+        return placed
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the track and the parts on it."""
+        """Paint the track, the parts on it, and their labels."""
         colors = theme().colors
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         area = QRectF(self.rect())
         path = QPainterPath()
-        path.addRoundedRect(area, area.height() / 2, area.height() / 2)
+        radius = min(area.height() / 4, 6.0)
+        path.addRoundedRect(area, radius, radius)
         painter.setClipPath(path)
         painter.fillRect(area, colors.track)
-        left = 0.0
-        for fraction, role in self._parts:
-            part = QRectF(left, 0, fraction * area.width(), area.height())
-            self._fill(painter, part, getattr(colors, role), role)
-            left = part.right()
+        boxes = self.boxes()
+        for part, box in zip(self._parts, boxes, strict=True):
+            fill(painter, box, part.ink)
+        painter.setPen(colors.surface)
+        for box in boxes[:-1]:  # a thin line between neighbours of similar lightness
+            painter.drawLine(QPointF(box.right(), 0), QPointF(box.right(), area.height()))
+        for text, chip in self.labels():
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colors.surface)
+            painter.drawRoundedRect(chip, 4, 4)
+            painter.setPen(colors.text)
+            painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, text)
 
-    @staticmethod
-    def _fill(painter: QPainter, part: QRectF, color: QColor, role: str) -> None:
-        pattern = _PATTERNS.get(role, Qt.BrushStyle.SolidPattern)
-        if pattern is not Qt.BrushStyle.SolidPattern:
-            ground = QColor(color)
-            ground.setAlpha(140)
-            painter.fillRect(part, ground)
-        painter.fillRect(part, QBrush(color, pattern))
+    def event(self, event: QEvent) -> bool:
+        """The tool tip of the part under the pointer."""
+        if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            for part, box in zip(self._parts, self.boxes(), strict=True):
+                if part.tip and box.contains(QPointF(event.pos())):
+                    QToolTip.showText(event.globalPos(), part.tip, self)
+                    return True
+        return super().event(event)
 
 
 class Swatch(StackedBar):
-    """A small square of a bar's colour and pattern, for its legend."""
+    """A small square of a part's colour and pattern, for its legend."""
 
-    def __init__(self, role: str, parent: QWidget | None = None) -> None:
+    def __init__(self, ink: Ink, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.set_parts([(1.0, role)])
+        self.set_parts([Part(1.0, ink)])
 
     def sizeHint(self) -> QSize:
-        """A square."""
-        side = max(10, self.fontMetrics().height() * 2 // 3)
+        """A square, large enough for its pattern."""
+        side = max(12, self.fontMetrics().height() * 4 // 5)
         return QSize(side, side)
 
 
-class ShareBar(QWidget):
-    """Where experts ran: a stacked bar and a legend with the figures."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._bar = StackedBar()
-        self._values: list[QLabel] = []
-        self._legend = QGridLayout()
-        self._legend.setHorizontalSpacing(8)
-        self._legend.setVerticalSpacing(3)
-        self._legend.setColumnStretch(1, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(self._bar)
-        column.addLayout(self._legend)
-
-    @property
-    def texts(self) -> list[str]:
-        """The figures of the legend."""
-        return [label.text() for label in self._values]
-
-    def set_shares(self, shares: Sequence[Share]) -> None:
-        """Show the shares; the same number of them each time."""
-        if not self._values:
-            for row, share in enumerate(shares):
-                value = QLabel()
-                self._values.append(value)
-                self._legend.addWidget(Swatch(share.color), row, 0, Qt.AlignmentFlag.AlignVCenter)
-                self._legend.addWidget(QLabel(share.label), row, 1)
-                self._legend.addWidget(value, row, 2, Qt.AlignmentFlag.AlignRight)
-        self._bar.set_parts([(share.fraction, share.color) for share in shares])
-        for label, share in zip(self._values, shares, strict=True):
-            label.setText(f"{share.percent}  ({share.count:,})")
-        words = [f"{share.label}: {share.percent}" for share in shares]
-        self._bar.setAccessibleName(", ".join(words))
-
-
-class Meter(QWidget):
-    """An amount of a whole: name on the left, figures on the right, a bar below."""
-
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._name = QLabel(name)
-        self._value = QLabel()
-        mark(self._value, muted=True)
-        self._bar = StackedBar()
-        line = QHBoxLayout()
-        line.addWidget(self._name)
-        line.addStretch(1)
-        line.addWidget(self._value)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(line)
-        column.addWidget(self._bar)
-
-    @property
-    def text(self) -> str:
-        """The figures in words."""
-        return self._value.text()
-
-    def show_amount(self, text: str, parts: Sequence[tuple[float, str]], tip: str = "") -> None:
-        """Show figures and the bar's parts; without parts there is no bar."""
-        self._value.setText(text)
-        self._bar.setVisible(bool(parts))
-        self._bar.set_parts(parts)
-        self._bar.setAccessibleName(f"{self._name.text()}: {text}")
-        self.setToolTip(tip)
+def fill(painter: QPainter, box: QRectF, ink: Ink) -> None:
+    """Paint `box` in an ink: the pattern in full colour on a paler ground."""
+    color: QColor = getattr(theme().colors, ink.role)
+    if ink.pattern is not Qt.BrushStyle.SolidPattern:
+        ground = QColor(color)
+        ground.setAlpha(70)
+        painter.fillRect(box, ground)
+    painter.fillRect(box, QBrush(color, ink.pattern))

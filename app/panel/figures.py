@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.answers import short_number, short_seconds
+from app.answers import percent_words, short_number, short_seconds
 from app.i18n import tr, tr_count
 from engine.events import ExpertHits, GenerationStats, Place
 from engine.status import EngineStatus
@@ -27,9 +27,7 @@ class Share:
     @property
     def percent(self) -> str:
         """The part in words: "0%", "under 1%", "43%"."""
-        if 0 < self.fraction < 0.005:
-            return tr("under 1%")
-        return tr("{n}%", n=round(100 * self.fraction))
+        return percent_words(self.fraction)
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,28 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.i18n import tr
-from app.panel.bars import Meter, ShareBar
+from app.panel.bars import Ink, Part
 from app.panel.expert_map import ExpertMap
-from app.panel.figures import ExpertGrid, forecast, shares, speed
+from app.panel.figures import ExpertGrid, Share, forecast, shares, speed
+from app.panel.legend import Entry, LegendBar
 from app.panel.memory import GpuMemory, MemoryReading, read_ram
+from app.panel.meter import Meter
+from app.panel.time_section import TimeSection
 from app.precision import precision_label
 from app.theme import heading, mark
 from app.widgets.frames import separator
+from engine.accounting import TimeSplit
 from engine.events import ExpertHits, GenerationStats
 from engine.status import EngineStatus
 from engine.units import format_bytes
 
 MEMORY_MS = 1000
+_INKS = {
+    "gpu": Ink("gpu"),
+    "streamed": Ink("streamed", Qt.BrushStyle.BDiagPattern),
+    "split": Ink("split", Qt.BrushStyle.VerPattern),
+    "cpu": Ink("cpu", Qt.BrushStyle.Dense4Pattern),
+}
 
 
 class LivePanel(QScrollArea):
@@ -39,7 +49,8 @@ class LivePanel(QScrollArea):
         mark(self, surface=True)
         self.now = heading(QLabel(), 2.0)
         self.rows: dict[str, QLabel] = {}
-        self.shares = ShareBar()
+        self.time = TimeSection()
+        self.shares = LegendBar()
         self.forecast = _wrapped()
         self.map = ExpertMap()
         self.caption = _wrapped()  # about the map, or about the cell that the reader is on
@@ -59,6 +70,7 @@ class LivePanel(QScrollArea):
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(10)
         self._add_speed(column)
+        self._add_section(column, tr("Where the time goes"), [self.time])
         self._add_section(column, tr("Where experts ran"), [self.shares, self.forecast])
         self._add_section(column, tr("Memory"), [self.ram, self.vram, self.context])
         self._add_section(column, tr("Experts"), [self.map, self.caption])
@@ -106,7 +118,8 @@ class LivePanel(QScrollArea):
         for name in ("average", "first_token", "prompt", "answer"):
             self.rows[name].setText(getattr(figures, name))
         hits = self._stats.hits if self._stats else ExpertHits.zeros(0, 0)
-        self.shares.set_shares(shares(hits))
+        self.time.show_split(self._stats.time if self._stats else TimeSplit())
+        self.shares.set_entries([_entry(share) for share in shares(hits)])
         foretold = forecast(self._stats)
         self.forecast.setText(foretold)
         self.forecast.setVisible(bool(foretold))
@@ -135,7 +148,7 @@ class LivePanel(QScrollArea):
             self.context.show_amount("–", [])
             return
         text = tr("{used} of {length} tokens", used=f"{used:,}", length=f"{length:,}")
-        self.context.show_amount(text, [(min(1.0, used / length), "accent")])
+        self.context.show_amount(text, [Part(min(1.0, used / length), Ink("accent"))])
 
     def _legend(self) -> str:
         status = self._status
@@ -193,7 +206,12 @@ def _wrapped(*, muted: bool = True) -> QLabel:
     return label
 
 
-def _amount(memory: MemoryReading) -> tuple[str, list[tuple[float, str]], str]:
+def _entry(share: Share) -> Entry:
+    figures = f"{share.percent}  ({share.count:,})"
+    return Entry(share.label, share.fraction, share.percent, figures, _INKS[share.color])
+
+
+def _amount(memory: MemoryReading) -> tuple[str, list[Part], str]:
     """Figures, bar and tool tip of a memory reading: this program's part, then everything else's."""
     total = max(1, memory.total)
     others = max(0, memory.used - memory.ours)
@@ -203,4 +221,11 @@ def _amount(memory: MemoryReading) -> tuple[str, list[tuple[float, str]], str]:
         ours=format_bytes(memory.ours),
         others=format_bytes(others),
     )
-    return text, [(memory.ours / total, "accent"), (others / total, "muted")], tip
+    return (
+        text,
+        [
+            Part(memory.ours / total, Ink("accent")),
+            Part(others / total, Ink("muted", Qt.BrushStyle.BDiagPattern)),
+        ],
+        tip,
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from app.storage.rows import JsonObject
 from engine.accounting import Part, TimeSplit
 from engine.errors import GenerationError
-from engine.events import ExpertHits, GenerationStats, Place
+from engine.events import ExpertHits, GenerationStats, Phase, Place
 from engine.params import GenerationParams, SamplingParams
 
 
@@ -50,20 +51,54 @@ def stats_to_json(stats: GenerationStats) -> JsonObject:
 
 
 def stats_from_json(value: JsonObject) -> GenerationStats:
-    """The figures of a saved answer; what it lacks is at its default, 0: also a place that came later."""
-    figures = {name: figure for name, figure in _known(GenerationStats, value).items() if figure is not None}
-    counts = np.asarray(figures.pop("hits", []), dtype=np.int64)
-    if counts.ndim == 4:
-        later = len(Place) - counts.shape[-1]
-        figures["hits"] = ExpertHits(np.pad(counts, ((0, 0),) * 3 + ((0, max(0, later)),)))
-    if "time" in figures:
-        figures["time"] = _time_split(figures["time"])
+    """The figures of a saved answer; what it lacks, or has in another form, is at its default.
+
+    Rows may be older than a figure, and an imported one may hold anything: a chat opens all the same.
+    """
+    figures: dict[str, Any] = {}
+    for field in dataclasses.fields(GenerationStats):
+        figure: Any = value.get(field.name)
+        kind = str(field.type)
+        if kind.startswith("float") and _is_number(figure):
+            figures[field.name] = float(figure)
+        elif kind.startswith("int") and _is_number(figure) and figure == int(figure):
+            figures[field.name] = int(figure)
+    figures["hits"] = _hits(value.get("hits"))
+    figures["time"] = _time_split(value.get("time"))
     return GenerationStats(**figures)
 
 
-def _time_split(value: JsonObject) -> TimeSplit:
-    parts = {part: float(value["parts"].get(part, 0.0)) for part in Part}
-    return TimeSplit(int(value["steps"]), float(value["whole"]), parts)
+def _is_number(value: Any) -> bool:
+    """Whether it is a number that a float can hold."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _hits(value: object) -> ExpertHits:
+    """The executions of experts; a place that came later has none."""
+    try:
+        counts = np.asarray(value if isinstance(value, list) else [], dtype=np.int64)
+    except (ValueError, TypeError, OverflowError):
+        return ExpertHits.zeros(0, 0)
+    if counts.ndim != 4 or counts.shape[0] != len(Phase) or (counts < 0).any():
+        return ExpertHits.zeros(0, 0)
+    later = len(Place) - counts.shape[-1]
+    return ExpertHits(np.pad(counts, ((0, 0),) * 3 + ((0, later),))) if later >= 0 else ExpertHits.zeros(0, 0)
+
+
+def _time_split(value: object) -> TimeSplit:
+    """Where the time went; nothing unless all of it can be read."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("parts"), Mapping):
+        return TimeSplit()
+    parts = {part: value["parts"].get(part, 0.0) for part in Part}
+    numbers = (value.get("steps"), value.get("whole"), *parts.values())
+    if not all(_is_number(number) and number >= 0 for number in numbers):
+        return TimeSplit()
+    return TimeSplit(int(value["steps"]), float(value["whole"]), {p: float(s) for p, s in parts.items()})
 
 
 def _known(kind: type, value: JsonObject) -> dict[str, Any]:
