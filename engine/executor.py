@@ -77,6 +77,7 @@ class ExpertExecutor:
         self._experts = config.num_experts
         self._cpu_plan = np.full(config.num_experts, Place.CPU, dtype=np.int8)
         self._copied_for_prompt = False
+        self._ahead: tuple[int, int] | None = None  # layer and expert whose copy was begun before its turn
         self._ahead_until = 0.0  # when a copy that was begun for the next layer should have ended
         self._link: HostLink = DirectLink(config.hidden_size)
         self.stream: ExpertStream | None = None
@@ -177,7 +178,7 @@ class ExpertExecutor:
         plan = decide(
             self.policy, gpu.present[layer], work.groups.counts, self.costs, self.panels, ahead=ahead
         )
-        self.counters.add(phase, layer, _counted(plan.places, gpu.resident[layer]))
+        self.counters.add(phase, layer, self._counted(layer, plan.places))
         jobs, tokens = self._jobs(work, plan, host_weights)
         ticket = None
         if jobs:  # the CPU starts first: submitting takes microseconds, enqueuing the GPU's work longer
@@ -205,6 +206,15 @@ class ExpertExecutor:
             self.observe(plan, cpu_seconds)
         else:  # copies of a chunk go on beyond their layer: its times are not those of its plan
             self._copied_for_prompt = True
+
+    def _counted(self, layer: int, places: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+        """Places as they are counted: the expert whose copy was begun ahead is there, but was streamed."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is None or ahead[0] != layer or places[ahead[1]] != Place.GPU:
+            return places
+        counted = places.copy()
+        counted[ahead[1]] = Place.STREAMED
+        return counted
 
     def _jobs(
         self, work: _LayerWork, plan: LayerPlan, weights: torch.Tensor
@@ -269,10 +279,5 @@ class ExpertExecutor:
         plan = decide(self.policy, gpu.present[layer], expected, self.costs, self.panels)
         if plan.copies and not plan.cpu_panels[plan.copies[0]] and self.costs is not None:
             stream.fetch(layer, plan.copies[0])
+            self._ahead = layer, plan.copies[0]
             self._ahead_until = busy_until + self.costs.transfer_lat()
-
-
-def _counted(places: npt.NDArray[np.int8], resident: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
-    """Places as they are counted: an expert whose copy was begun ahead is there, but was streamed."""
-    ahead = (places == Place.GPU) & ~resident
-    return np.where(ahead, np.int8(Place.STREAMED), places)
