@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -181,8 +182,8 @@ class ExpertExecutor:
         self.counters.add(phase, layer, self._counted(layer, plan.places))
         jobs, tokens = self._jobs(work, plan, host_weights)
         ticket = None
-        if jobs:  # the CPU starts first: submitting takes microseconds, enqueuing the GPU's work longer
-            host_x, host_out = link.send(x if tokens is None else x[tokens])
+        if tokens is not None:  # the CPU starts first: submitting takes microseconds, the GPU's work longer
+            host_x, host_out = link.send(x[tokens])
             ticket = self.pool.submit_experts(host_x, jobs, self.bank.shape, host_out)
         try:
             self._run_on_gpu(gpu, stream, work, plan, x, weights, out)
@@ -277,7 +278,8 @@ class ExpertExecutor:
         """
         expected = np.full(self._experts, max(1, pairs // self._experts), dtype=np.int64)
         plan = decide(self.policy, gpu.present[layer], expected, self.costs, self.panels)
-        if plan.copies and not plan.cpu_panels[plan.copies[0]] and self.costs is not None:
+        seconds = math.inf if self.costs is None else self.costs.transfer_lat()  # not every profile has it
+        if plan.copies and not plan.cpu_panels[plan.copies[0]] and math.isfinite(seconds):
             stream.fetch(layer, plan.copies[0])
             self._ahead = layer, plan.copies[0]
-            self._ahead_until = busy_until + self.costs.transfer_lat()
+            self._ahead_until = busy_until + seconds

@@ -141,7 +141,7 @@ class MixtralModel:
             GenerationError: the batch has too few free rows; it is unchanged then.
         """
         batch.begin_step()
-        if self._decoder is not None:
+        if self._decoder is not None and len(token_ids) <= self._decoder.most_sequences:
             lengths: list[int] = batch.lengths.tolist()
             logits = self._decoder.step(
                 token_ids.tolist(), lengths, batch, batch.pool.data, batch.rows, Phase.DECODE, self.routing
@@ -184,7 +184,8 @@ class MixtralModel:
         executor = self.executor
         if executor.gpu is None or executor.gpu.device != self.device:
             return None
-        return GpuDecoder(self.config, self.weights, executor, self._rope, self.device)
+        decoder = GpuDecoder(self.config, self.weights, executor, self._rope, self.device)
+        return decoder if decoder.most_sequences else None  # none with very many experts for a token
 
     def _normalise(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         """RMSNorm, in float32."""

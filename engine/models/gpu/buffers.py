@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from engine.models.config import MixtralConfig
+from engine.models.gpu.control import control_words, write_control
 from kernels.gpu.attention import AttentionScratch
 from kernels.gpu.experts import ExpertScratch
 from kernels.gpu.router import Routed
@@ -57,7 +58,7 @@ class StepBuffers:
 
         self._inputs = pinned(batch, 2, dtype=torch.int64)
         self._inputs_there = on_gpu(batch, 2, dtype=torch.int64)
-        words = 1 + -(-config.num_experts // 64)
+        words = control_words(config.num_experts)
         self.control = pinned(words, dtype=torch.int64)
         self.control_there = on_gpu(words, dtype=torch.int64)
         self.nothing = on_gpu(words, dtype=torch.int64)  # for layers of which the host knows nothing
@@ -91,7 +92,4 @@ class StepBuffers:
 
     def tell(self, *, results: bool, streamed: Sequence[int] = ()) -> None:
         """What the next layer adds: whether the host's results count, and which experts were streamed."""
-        self._control[:] = 0
-        self._control[0] = results
-        for expert in streamed:
-            self._control[1 + expert // 64] |= 1 << expert % 64
+        write_control(self._control, results=results, streamed=streamed)

@@ -60,7 +60,7 @@ class DeviceClock:
 
     def mark_output(self) -> None:
         """The logits are on the host."""
-        self._account.mark_parts((), Part.ATTENTION)
+        self._account.mark(Part.ATTENTION)
 
     def _at(self, event: torch.cuda.Event) -> float:
         """When an event happened, on the host's clock."""

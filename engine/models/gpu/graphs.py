@@ -56,8 +56,10 @@ class StepGraphs:
         self._forced = forced
         self._pool = torch.cuda.graph_pool_handle()
         stream = torch.cuda.Stream(store.device)  # type: ignore[no-untyped-call]
+        # What runs before the capture must store nothing: the cache may hold a conversation. So the positions
+        # are set before the stream waits, else it could overtake them.
+        buffers.positions.fill_(-1)
         stream.wait_stream(torch.cuda.current_stream(store.device))
-        buffers.positions.fill_(-1)  # what runs before the capture stores nothing
         with torch.cuda.stream(stream):
             self.dense = [
                 self._capture(lambda layer=layer: self._dense(layer, store[layer], rows))  # type: ignore[misc]

@@ -48,13 +48,13 @@ class MissingExperts:
         account = executor.account
         self.copied = None
         chosen: list[int] = self._ids[layer, :sequences].ravel().tolist()
-        present = self._gpu.present[layer]
-        if all(present[expert] for expert in chosen) and self._all_resident(layer, chosen):
+        resident = self._gpu.resident[layer]
+        if all(resident[expert] for expert in chosen):
             buffers.tell(results=False)
             executor.counters.add_each(phase, layer, set(chosen), Place.GPU)
             return False
-        tokens = np.bincount(chosen, minlength=len(present))
-        plan = decide(executor.policy, self._gpu.resident[layer], tokens, executor.costs, executor.panels)
+        tokens = np.bincount(chosen, minlength=len(resident))
+        plan = decide(executor.policy, resident, tokens, executor.costs, executor.panels)
         executor.counters.add(phase, layer, plan.places)
         jobs = self._jobs(layer, chosen, plan)
         account.mark(Part.PYTHON)
@@ -85,10 +85,6 @@ class MissingExperts:
             plan, cpu_seconds = self._observed
             self._observed = None
             self._executor.observe(plan, cpu_seconds)
-
-    def _all_resident(self, layer: int, chosen: list[int]) -> bool:
-        resident = self._gpu.resident[layer]
-        return all(resident[expert] for expert in chosen)
 
     def _jobs(self, layer: int, chosen: list[int], plan: LayerPlan) -> list[ExpertJob]:
         """The CPU's share."""

@@ -19,10 +19,20 @@ from engine.models.gpu.missing import MissingExperts
 from engine.models.rope import RotaryTable
 from engine.models.routing_source import RoutingSource
 from engine.models.weights import DenseWeights
+from kernels.gpu.experts import MAX_PAIRS
+from kernels.gpu.linear import MOST_TOKENS
 
-MAX_BATCH = 16  # sequences; more are decoded in several steps by the caller
 # The device's times of a step are asked for every so often: reading four events a layer costs 0.6 ms a step.
 _TIMED_EVERY = 8
+
+
+def most_sequences(top_k: int) -> int:
+    """How many sequences a step can have, a power of two, as its batches are; 0 if not even one.
+
+    The dense kernels take MOST_TOKENS of them, the experts' kernels MAX_PAIRS pairs of token and expert.
+    """
+    fitting = MAX_PAIRS // top_k
+    return min(MOST_TOKENS, 1 << fitting.bit_length() >> 1)
 
 
 class _Prepared:
@@ -34,7 +44,7 @@ class _Prepared:
 
 
 class GpuDecoder:
-    """Runs decode steps of up to MAX_BATCH sequences. One call at a time."""
+    """Runs decode steps of up to `most_sequences` sequences. One call at a time."""
 
     def __init__(
         self,
@@ -45,6 +55,7 @@ class GpuDecoder:
         device: torch.device,
     ) -> None:
         assert executor.gpu is not None
+        self.most_sequences = most_sequences(config.top_k)
         self._config = config
         self._weights = weights
         self._executor = executor
@@ -137,7 +148,7 @@ class GpuDecoder:
         missing.observe()
         self._count_whole_layers(buffers, sequences, phase)
         logits = buffers.host_logits[:sequences].clone()
-        account.end_step(counted=timed)
+        account.end_step(counted=timed and phase is Phase.DECODE)
         return logits
 
     def _prepare(
@@ -145,8 +156,8 @@ class GpuDecoder:
     ) -> _Prepared:
         """The graphs for a cache, captured at its first step."""
         batch = 1 << (sequences - 1).bit_length()
-        if batch > MAX_BATCH:
-            raise ValueError(f"a step has at most {MAX_BATCH} sequences, not {sequences}")
+        if batch > self.most_sequences:
+            raise ValueError(f"a step has at most {self.most_sequences} sequences, not {sequences}")
         known = self._prepared.setdefault(owner, {})
         prepared = known.get((batch, forced))
         if prepared is None:
