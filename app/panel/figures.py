@@ -51,7 +51,7 @@ def speed(stats: GenerationStats | None) -> SpeedFigures:
     if stats.prefill_seconds > 0:
         prompt += " · " + short_seconds(stats.prefill_seconds)
     if stats.prefill_tokens_per_second > 0:
-        prompt += " · " + tr("{rate} tokens/s", rate=short_number(stats.prefill_tokens_per_second))
+        prompt += " · " + tr("{rate} per second", rate=short_number(stats.prefill_tokens_per_second))
     answer = tr_count("{count} token", "{count} tokens", stats.generated_tokens)
     if stats.decode_seconds > 0:
         answer += " · " + short_seconds(stats.decode_seconds)

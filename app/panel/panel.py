@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
@@ -13,8 +13,10 @@ from app.panel.bars import Ink, Part
 from app.panel.expert_map import ExpertMap
 from app.panel.figures import ExpertGrid, Share, forecast, shares, speed
 from app.panel.legend import Entry, LegendBar
-from app.panel.memory import GpuMemory, MemoryReading, read_ram
+from app.panel.machine import MachineReader, MachineReading
+from app.panel.machine_section import MachineSection
 from app.panel.meter import Meter
+from app.panel.sampler import Sampler
 from app.panel.time_section import TimeSection
 from app.precision import precision_label
 from app.theme import heading, mark
@@ -22,9 +24,7 @@ from app.widgets.frames import separator
 from engine.accounting import TimeSplit
 from engine.events import ExpertHits, GenerationStats
 from engine.status import EngineStatus
-from engine.units import format_bytes
 
-MEMORY_MS = 1000
 _INKS = {
     "gpu": Ink("gpu"),
     "streamed": Ink("streamed", Qt.BrushStyle.BDiagPattern),
@@ -36,9 +36,11 @@ _INKS = {
 class LivePanel(QScrollArea):
     """Shows the latest figures of the engine; they arrive by `show_status` and `show_stats`."""
 
-    def __init__(self, parent: QWidget | None = None, ram: Callable[[], MemoryReading] = read_ram) -> None:
+    def __init__(
+        self, parent: QWidget | None = None, read: Callable[[int | None], MachineReading] | None = None
+    ) -> None:
         super().__init__(parent)
-        self._read_ram, self._gpu = ram, GpuMemory()
+        self._sampler = Sampler(read or MachineReader(), self)
         self._status: EngineStatus | None = None
         self._stats: GenerationStats | None = None
         self._stale = True  # something changed while the panel was hidden
@@ -54,15 +56,12 @@ class LivePanel(QScrollArea):
         self.forecast = _wrapped()
         self.map = ExpertMap()
         self.caption = _wrapped()  # about the map, or about the cell that the reader is on
-        self.ram = Meter(tr("Main memory (RAM)"))
-        self.vram = Meter(tr("Graphics memory (VRAM)"))
+        self.machine = MachineSection()
         self.context = Meter(tr("Context"))
         self.caption.setMinimumHeight(self.caption.fontMetrics().lineSpacing() * 4)
         self.caption.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.map.described.connect(self._show_caption)
-        self._timer = QTimer(self)
-        self._timer.setInterval(MEMORY_MS)
-        self._timer.timeout.connect(self._show_memory)
+        self._sampler.sampled.connect(self.machine.show_reading)
         content = self._content = QWidget()
         mark(content, surface=True)
         content.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -70,10 +69,11 @@ class LivePanel(QScrollArea):
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(10)
         self._add_speed(column)
+        column.addWidget(self.context)
         self._add_section(column, tr("Where the time goes"), [self.time])
         self._add_section(column, tr("Where experts ran"), [self.shares, self.forecast])
-        self._add_section(column, tr("Memory"), [self.ram, self.vram, self.context])
         self._add_section(column, tr("Experts"), [self.map, self.caption])
+        self._add_section(column, tr("This computer"), [self.machine])
         column.addStretch(1)
         self.setWidget(content)
 
@@ -82,9 +82,8 @@ class LivePanel(QScrollArea):
         if status is None or self._status is None or status.model_name != self._status.model_name:
             self._stats = None
         self._status = status
+        self._sampler.gpu_index = None if status is None else status.gpu_index
         self._refresh()
-        if self.isVisible():
-            self._show_memory()
 
     def show_stats(self, stats: GenerationStats | None) -> None:
         """New figures of an answer; None when there is none to show."""
@@ -97,22 +96,22 @@ class LivePanel(QScrollArea):
         return QSize(self._content.minimumSizeHint().width() + bar, super().minimumSizeHint().height())
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Catch up, and read the memory every second from now on."""
+        """Catch up, and look at the machine every second from now on."""
         super().showEvent(event)
-        self._timer.start()
-        self._show_memory()
+        self._sampler.start()
         if self._stale:
             self._refresh()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Stop reading."""
+        """Stop looking."""
         super().hideEvent(event)
-        self._timer.stop()
+        self._sampler.stop()
 
     def _refresh(self) -> None:
         self._stale = not self.isVisible()
         if self._stale:
             return
+        self.machine.show_status(self._status)
         figures = speed(self._stats)
         self.now.setText(figures.now)
         for name in ("average", "first_token", "prompt", "answer"):
@@ -126,19 +125,6 @@ class LivePanel(QScrollArea):
         self.map.setVisible(self._status is not None)
         self.map.set_grid(ExpertGrid.of(self._status, hits))
         self._show_context()
-
-    def _show_memory(self) -> None:
-        ram = self._read_ram()
-        self.ram.show_amount(*_amount(ram))
-        status = self._status
-        if status is None or status.gpu_index is None:
-            self.vram.show_amount(tr("No graphics card in use"), [])
-            return
-        vram = self._gpu.read(status.gpu_index, status.vram_used)
-        if vram is None:
-            self.vram.show_amount(tr("Not known"), [])
-        else:
-            self.vram.show_amount(*_amount(vram))
 
     def _show_context(self) -> None:
         stats, status = self._stats, self._status
@@ -209,23 +195,3 @@ def _wrapped(*, muted: bool = True) -> QLabel:
 def _entry(share: Share) -> Entry:
     figures = f"{share.percent}  ({share.count:,})"
     return Entry(share.label, share.fraction, share.percent, figures, _INKS[share.color])
-
-
-def _amount(memory: MemoryReading) -> tuple[str, list[Part], str]:
-    """Figures, bar and tool tip of a memory reading: this program's part, then everything else's."""
-    total = max(1, memory.total)
-    others = max(0, memory.used - memory.ours)
-    text = tr("{used} of {total}", used=format_bytes(memory.used), total=format_bytes(memory.total))
-    tip = tr(
-        "This program: {ours}. Other programs: {others}.",
-        ours=format_bytes(memory.ours),
-        others=format_bytes(others),
-    )
-    return (
-        text,
-        [
-            Part(memory.ours / total, Ink("accent")),
-            Part(others / total, Ink("muted", Qt.BrushStyle.BDiagPattern)),
-        ],
-        tip,
-    )

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from app.panel.expert_map import ExpertMap
 from app.panel.figures import ExpertGrid
-from app.panel.memory import GpuMemory, MemoryReading, read_ram
+from app.panel.machine import MachineReading, Use
 from app.panel.panel import LivePanel
 from app.theme import theme
 from engine.events import ExpertHits, Phase
@@ -20,32 +20,32 @@ GIB = 2**30
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
-class Ram:
-    """A memory whose readings are counted."""
+class Machine:
+    """A machine whose readings are counted."""
 
     def __init__(self) -> None:
-        self.reads = 0
+        self.reads: list[int | None] = []
 
-    def __call__(self) -> MemoryReading:
-        self.reads += 1
-        return MemoryReading(16 * GIB, 6 * GIB, 2 * GIB)
-
-
-@pytest.fixture
-def ram() -> Ram:
-    return Ram()
+    def __call__(self, gpu_index: int | None) -> MachineReading:
+        self.reads.append(gpu_index)
+        return MachineReading(Use(16 * GIB, 6 * GIB, 2 * GIB), 0.75, 0.5)
 
 
 @pytest.fixture
-def panel(qtbot: QtBot, ram: Ram) -> LivePanel:
+def machine() -> Machine:
+    return Machine()
+
+
+@pytest.fixture
+def panel(qtbot: QtBot, machine: Machine) -> LivePanel:
     theme().apply("light")
-    made = LivePanel(ram=ram)
+    made = LivePanel(read=machine)
     qtbot.addWidget(made)
     made.resize(320, 800)
     return made
 
 
-def test_the_panel_shows_the_engines_figures(panel: LivePanel) -> None:
+def test_the_panel_shows_the_engines_figures(qtbot: QtBot, panel: LivePanel) -> None:
     panel.show()
     panel.show_status(make_status())
     stats = stats_after(20, gpu=12)
@@ -58,8 +58,8 @@ def test_the_panel_shows_the_engines_figures(panel: LivePanel) -> None:
     assert panel.shares.texts[3] == f"{round(100 * (total - gpu) / total)}%  ({total - gpu:,})"
     assert int(panel.map.grid.uses.sum()) == total
     assert panel.context.text == "32 of 512 tokens"
-    assert panel.ram.text == "6.0 GiB of 16.0 GiB"
-    assert panel.vram.text == "No graphics card in use"
+    qtbot.waitUntil(lambda: panel.machine.ram.text == "6.0 GiB of 16.0 GiB")
+    assert "No graphics card is in use." in panel.machine.note.text()
 
 
 def test_the_panel_says_how_well_layers_are_foretold(panel: LivePanel) -> None:
@@ -73,7 +73,7 @@ def test_the_panel_says_how_well_layers_are_foretold(panel: LivePanel) -> None:
 
 
 def test_a_hidden_panel_does_nothing_and_catches_up_when_shown(
-    qtbot: QtBot, panel: LivePanel, ram: Ram, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, panel: LivePanel, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grids: list[ExpertGrid] = []
     monkeypatch.setattr(panel.map, "set_grid", grids.append)
@@ -81,15 +81,16 @@ def test_a_hidden_panel_does_nothing_and_catches_up_when_shown(
     for tokens in range(1, 30):
         panel.show_stats(stats_after(tokens))
     assert grids == []
-    assert ram.reads == 0
+    assert machine.reads == []
     panel.show()
     assert len(grids) == 1
     assert panel.rows["answer"].text().startswith("29 tokens")
-    assert ram.reads == 1
+    qtbot.waitUntil(lambda: panel.machine.cpu.text == "75%")
+    assert machine.reads == [None]
     panel.hide()
     panel.show_stats(stats_after(30))
     assert len(grids) == 1
-    assert not panel._timer.isActive()
+    assert not panel._sampler.running
 
 
 def test_another_model_clears_the_figures_of_the_first(panel: LivePanel) -> None:
@@ -163,35 +164,3 @@ def test_the_map_can_be_read_with_the_keyboard(qtbot: QtBot, expert_map: ExpertM
     assert told[-1].startswith("Layer 2, expert 1")
     expert_map.clearFocus()
     assert expert_map.accessibleDescription().startswith("6 layers of 8 experts.")
-
-
-def test_ram_readings_are_of_this_machine() -> None:
-    reading = read_ram()
-    assert 0 < reading.ours <= reading.used <= reading.total
-
-
-def test_gpu_memory_comes_from_nvml_and_its_absence_is_no_error() -> None:
-    class NVMLError(Exception):
-        pass
-
-    class Nvml:
-        def __init__(self, works: bool) -> None:
-            self.works = works
-            self.NVMLError = NVMLError
-
-        def nvmlInit(self) -> None:
-            if not self.works:
-                raise NVMLError("no driver")
-
-        def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
-            return index
-
-        def nvmlDeviceGetMemoryInfo(self, handle: int) -> MemoryReading:
-            return MemoryReading(24 * GIB, (10 + handle) * GIB, 0)
-
-    working, broken = GpuMemory(), GpuMemory()
-    working._nvml, broken._nvml = Nvml(True), Nvml(False)
-    assert working.read(0, 3 * GIB) == MemoryReading(24 * GIB, 10 * GIB, 3 * GIB)
-    assert working.read(1, 3 * GIB) == MemoryReading(24 * GIB, 11 * GIB, 3 * GIB)
-    assert broken.read(0, 0) is None
-    assert broken.read(0, 0) is None
