@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -190,29 +191,32 @@ def assemble(
     """
     config = info.config
     residents: GpuExperts | None = None
-    if device.type == "cuda" and options.vram_budget is not None:
-        vram.limit(device, options.vram_budget)
-    if device.type == "cuda" or expert_device is not None:
-        place = expert_device or device
-        residents = GpuExperts(
-            config,
-            place,
-            (placement or place_nothing(config.num_layers, config.num_experts)).resident,
-            packed_format=options.expert_format,
-            number_format=None if place.type == "cpu" else gpu_format or number_format(info),
-        )
-    bank = ExpertBank(config, options.expert_format)
-    if residents is None:
-        fill(bank, None, lambda layer, expert: None)
-    else:
-        fill(bank, residents.resident, Placer(bank, residents, keep=keep_residents))
-    counters = HitCounters(config.num_layers, config.num_experts)
-    drift = None if costs is None else Drift(costs)
-    executor = ExpertExecutor(bank, pool, counters, gpu=residents, policy=options.policy, costs=drift)
-    model = MixtralModel(config, weights, executor, device)
-    if device.type == "cuda" and expert_device is None:
-        bank.pin(CudaPinner(device))
-    return LoadedModel(info, model, bank, residents, executor, counters, pool)
+    with ExitStack() as undo:
+        if device.type == "cuda" and options.vram_budget is not None:
+            undo.callback(vram.unlimit, device)  # or what is loaded next would have to do with this budget
+            vram.limit(device, options.vram_budget)
+        if device.type == "cuda" or expert_device is not None:
+            place = expert_device or device
+            residents = GpuExperts(
+                config,
+                place,
+                (placement or place_nothing(config.num_layers, config.num_experts)).resident,
+                packed_format=options.expert_format,
+                number_format=None if place.type == "cpu" else gpu_format or number_format(info),
+            )
+        bank = ExpertBank(config, options.expert_format)
+        if residents is None:
+            fill(bank, None, lambda layer, expert: None)
+        else:
+            fill(bank, residents.resident, Placer(bank, residents, keep=keep_residents))
+        counters = HitCounters(config.num_layers, config.num_experts)
+        drift = None if costs is None else Drift(costs)
+        executor = ExpertExecutor(bank, pool, counters, gpu=residents, policy=options.policy, costs=drift)
+        model = MixtralModel(config, weights, executor, device)
+        if device.type == "cuda" and expert_device is None:
+            bank.pin(CudaPinner(device))
+        undo.pop_all()
+        return LoadedModel(info, model, bank, residents, executor, counters, pool)
 
 
 def compute_device(name: str) -> torch.device:

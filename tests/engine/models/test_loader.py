@@ -10,7 +10,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from engine import vram
+from engine.checkpoint.inspect import inspect_model
 from engine.errors import Cancelled, CheckpointError, HardwareError
+from engine.models import loader
 from engine.models.loader import compute_device, load_model
 from engine.options import LoadOptions
 from engine.placement import Placement
@@ -155,3 +158,19 @@ def test_a_weight_beside_the_experts_that_is_not_finite_is_named(model, tmp_path
     assert name in caught.value.why
     assert str(list(position)) in caught.value.why
     assert caught.value.action
+
+
+def test_a_bound_on_the_gpu_ends_when_loading_fails(model, monkeypatch):
+    bounds = []
+    monkeypatch.setattr(vram, "limit", lambda device, budget: bounds.append(budget))
+    monkeypatch.setattr(vram, "unlimit", lambda device: bounds.append(None))
+
+    def refuse(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(loader, "GpuExperts", refuse)
+    info, options = inspect_model(model.path), LoadOptions(device="cuda", vram_budget=1 << 30)
+    weights, fill, pool = None, None, None  # what would be asked for later
+    with pytest.raises(torch.OutOfMemoryError):
+        loader.assemble(info, weights, fill, None, options, pool, torch.device("cuda", 0))
+    assert bounds == [1 << 30, None]
