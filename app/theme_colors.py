@@ -28,6 +28,13 @@ class Colors:
     selected: QColor
     bubble: QColor
     code: QColor
+    code_keyword: QColor
+    code_string: QColor
+    code_comment: QColor
+    code_number: QColor
+    code_name: QColor
+    code_type: QColor
+    code_removed: QColor
     link: QColor
     error: QColor
     error_surface: QColor

@@ -49,7 +49,11 @@ class MessageBody(QWidget):
         if block.kind is BlockKind.PROSE:
             self._prose().add_settled(block.text)
         else:
-            self._code(block).set_code(block.text)
+            streamed = self._open_code is not None
+            code = self._code(block)
+            code.set_code(block.text)
+            if streamed:
+                code.settle()
             self._open_code = None
 
     def _show_tail(self, tail: Block) -> None:

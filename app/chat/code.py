@@ -1,31 +1,35 @@
-"""A code block of a message: its language, a button that copies it, long lines scroll sideways."""
+"""A code block of a message: its language, a button that copies it, its lines in colours."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QTextCursor, QWheelEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
+from app.chat.code_lexer import CodeLexer, language_name
+from app.chat.code_view import CodeView
 from app.i18n import tr
-from app.theme import mark, monospace, theme
+from app.theme import mark, theme
 
 COPIED_MS = 1500
 
 
 class CodeArea(QFrame):
-    """Shows code as it is; while it streams in, lines are only ever appended."""
+    """Shows code as it is; while it streams in, lines are only ever appended, and only they are coloured."""
 
     def __init__(self, language: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         mark(self, code=True)
+        name = language_name(language)
         self._shown = ""
-        self._label = QLabel(language or tr("Code"))
+        self._lexer = CodeLexer(language)
+        self._label = QLabel(name or tr("Code"))
         mark(self._label, muted=True)
         self._copy = CopyButton(lambda: self._shown, tr("Copy this code"))
-        self._view = _CodeView()
-        self._view.setAccessibleName(tr("Code in {language}", language=language) if language else tr("Code"))
+        self._view = CodeView(self._lexer.spans)
+        self._view.setAccessibleName(tr("Code in {language}", language=name) if name else tr("Code"))
         header = QHBoxLayout()
         header.setContentsMargins(12, 3, 4, 0)
         header.addWidget(self._label, 1)
@@ -35,6 +39,9 @@ class CodeArea(QFrame):
         layout.setSpacing(0)
         layout.addLayout(header)
         layout.addWidget(self._view)
+        self._more = QTimer(self)  # colours what is left, a portion at a time
+        self._more.setSingleShot(True)
+        self._more.timeout.connect(self._color)
         self.render_again()
 
     @property
@@ -42,21 +49,46 @@ class CodeArea(QFrame):
         """The code shown."""
         return self._shown
 
+    @property
+    def label(self) -> str:
+        """The language as it is shown."""
+        return self._label.text()
+
+    @property
+    def view(self) -> CodeView:
+        """The code's text."""
+        return self._view
+
     def set_code(self, code: str) -> None:
         """Show `code`; what is already shown stays untouched if the new text continues it."""
+        if code == self._shown:
+            return
         if code.startswith(self._shown):
-            cursor = QTextCursor(self._view.document())
-            cursor.movePosition(QTextCursor.MoveOperation.End)
-            cursor.insertText(code[len(self._shown) :])
+            self._view.append_text(code[len(self._shown) :])
         else:
-            self._view.setPlainText(code)
+            self._lexer = CodeLexer(self._lexer.language)
+            self._view.look_up(self._lexer.spans)
+            self._view.replace_text(code)
         self._shown = code
-        self._view.fit()
+        if not self._more.isActive():
+            self._color()
+
+    def settle(self) -> None:
+        """The code is complete: colour it once as a whole, as some patterns need to see the end of a text."""
+        self._lexer = CodeLexer(self._lexer.language)
+        self._view.look_up(self._lexer.spans)
+        self._more.start(0)
 
     def render_again(self) -> None:
         """Take over the theme's new colours and font."""
-        self._view.setFont(monospace())
-        self._view.fit()
+        self._view.restyle()
+
+    def _color(self) -> None:
+        first = self._lexer.read(self._shown)
+        if first is not None:
+            self._view.recolor(first, self._lexer.known)
+            if not self._lexer.has_read(self._shown):
+                self._more.start(0)
 
 
 class CopyButton(QToolButton):
@@ -88,40 +120,3 @@ class CopyButton(QToolButton):
         theme().set_icon(self, "copy", "muted")
         self.setToolTip(self._name)
         self.setAccessibleName(self._name)
-
-
-class _CodeView(QPlainTextEdit):
-    """As high as its lines; scrolls sideways only."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        mark(self, bare=True, code=True)
-        self.setReadOnly(True)
-        self.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setTabChangesFocus(True)
-        self.setUndoRedoEnabled(False)
-        self.document().setDocumentMargin(0)
-        self.setViewportMargins(12, 2, 12, 2)
-        self.viewport().setAutoFillBackground(False)
-        self.horizontalScrollBar().rangeChanged.connect(self.fit)
-
-    def fit(self) -> None:
-        """Take the height of the lines and of the scroll bar, if there is one."""
-        bar = self.horizontalScrollBar()
-        height = self.blockCount() * self.fontMetrics().lineSpacing() + 6
-        if bar.maximum() > 0:
-            height += bar.sizeHint().height()
-        if height != self.height():
-            self.setFixedHeight(height)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Leave the vertical wheel to the conversation."""
-        if abs(event.angleDelta().x()) > abs(event.angleDelta().y()):
-            super().wheelEvent(event)
-        else:
-            event.ignore()

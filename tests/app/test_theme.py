@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 import app
+from app.chat.code_lexer import Role
 from app.chat.message import UserMessage
 from app.paths import asset, assets_dir
 from app.storage import MessageRow, MessageState
@@ -21,6 +22,7 @@ from app.theme_colors import contrast, load_colors, style_sheet
 TEXT_ON = [
     ("text", ("base", "surface", "raised", "hover", "selected", "bubble", "code")),
     ("muted", ("base", "surface", "raised", "hover", "code")),
+    *((f"code_{role}", ("code",)) for role in Role),
     ("link", ("base", "surface", "bubble")),
     ("on_accent", ("accent", "accent_hover")),
     ("error", ("base", "surface", "error_surface")),
