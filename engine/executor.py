@@ -94,9 +94,13 @@ class ExpertExecutor:
             self.stream.take_copy_seconds()
             self._copied_for_prompt = False
 
-    def observe(self, plan: LayerPlan, cpu_seconds: float) -> None:
-        """Compare a plan whose copies have ended with the time that it took."""
+    def observe(self, plan: LayerPlan, cpu_seconds: float, copy_lag: float = 0.0) -> None:
+        """Compare a plan whose copies have ended with the time that it took.
+
+        Seconds from the layer's start: to the end of the CPU's share, and until copies were on their way.
+        """
         copies = 0.0 if self.stream is None else self.stream.take_copy_seconds()
+        copies += copy_lag if copies else 0.0
         if isinstance(self.costs, Drift):
             self.costs.observe(plan, cpu_seconds, copies)
 

@@ -36,7 +36,7 @@ class MissingExperts:
         self._row = [torch.full((1,), pair // top_k, dtype=torch.int32) for pair in range(pairs)]
         self._weight = [flat[pair : pair + 1] for pair in range(pairs)]
         self._top_k = top_k
-        self._observed: tuple[LayerPlan, float] | None = None
+        self._observed: tuple[LayerPlan, float, float] | None = None
         self.copied: torch.cuda.Event | None = None  # when the last layer's copies ended; None if it had none
 
     def run(self, layer: int, sequences: int, phase: Phase) -> bool:
@@ -65,7 +65,7 @@ class MissingExperts:
                 buffers.host_in[:sequences], jobs, executor.bank.shape, buffers.host_out[:sequences]
             )
         try:
-            self._stream_share(layer, plan)
+            copying = self._stream_share(layer, plan)
         except BaseException:  # the next step uses the same buffers
             if ticket is not None:
                 ticket.cancel()
@@ -75,16 +75,16 @@ class MissingExperts:
         if ticket is not None:
             ticket.wait()
             account.mark(Part.CPU_EXPERTS)
-        self._observed = plan, time.perf_counter() - begun if ticket is not None else 0.0
+        cpu_seconds = time.perf_counter() - begun if ticket is not None else 0.0
+        self._observed = plan, cpu_seconds, copying - begun
         buffers.tell(results=ticket is not None, streamed=plan.copies)
         return True
 
     def observe(self) -> None:
         """Tell how long the last layer's plan took; once its copies are known to have ended."""
         if self._observed is not None:
-            plan, cpu_seconds = self._observed
+            self._executor.observe(*self._observed)
             self._observed = None
-            self._executor.observe(plan, cpu_seconds)
 
     def _jobs(self, layer: int, chosen: list[int], plan: LayerPlan) -> list[ExpertJob]:
         """The CPU's share."""
@@ -101,13 +101,15 @@ class MissingExperts:
             jobs.append(ExpertJob(executor.bank.block(layer, expert), rows, weights, share))
         return jobs
 
-    def _stream_share(self, layer: int, plan: LayerPlan) -> None:
-        """Enqueue the copies and what follows them."""
+    def _stream_share(self, layer: int, plan: LayerPlan) -> float:
+        """Enqueue the copies and what follows them; returns when the first copy was on its way."""
         executor, buffers, stream = self._executor, self._buffers, self._stream
+        begun = 0.0
         for expert in plan.copies:
             first = int(plan.cpu_panels[expert])
             panels = (first, executor.panels)
             place = stream.fetch(layer, expert, panels if first else None)
+            begun = begun or time.perf_counter()
             stream.wait(place)
             run_streamed(
                 self._gpu.data,
@@ -122,3 +124,4 @@ class MissingExperts:
             )
             stream.release(place)
             self.copied = stream.last_copy
+        return begun or time.perf_counter()
