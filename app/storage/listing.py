@@ -1,73 +1,64 @@
-"""The chat list: order, previews, and the search over titles and texts."""
+"""The chat list: order, previews, and what a search finds in titles and texts."""
 
 from __future__ import annotations
 
 import sqlite3
 
+from app.storage.index import hits
 from app.storage.rows import Summary, conversation_from
-from app.text import fold
+from app.storage.search_query import PREVIEW_CHARACTERS, Query, shorten, snippet
 
-PREVIEW_CHARACTERS = 160
-_BEFORE_MATCH = 40  # characters of context before a match in its snippet
+MOST_FOUND = 200  # chats that a search shows; who sees more has to say more
+_MOST_HITS = 20_000  # messages that are looked through for them, about 20 ms
 
 _COUNT = "(SELECT count(*) FROM message WHERE conversation_id = c.id AND active = 1)"
 _LATEST = (
     f"(SELECT substr(content, 1, {2 * PREVIEW_CHARACTERS}) FROM message"
     " WHERE conversation_id = c.id AND active = 1 AND content <> '' ORDER BY id DESC LIMIT 1)"
 )
+_SELECT = f"SELECT c.*, {_COUNT} AS messages, {_LATEST} AS preview FROM conversation AS c"
 
 
-def list_conversations(db: sqlite3.Connection, search: str | None) -> list[Summary]:
-    """The chats that are not deleted, the latest change first. Raises `sqlite3.Error`."""
-    sought = (search or "").strip()
-    if not sought:
-        query = (
-            f"SELECT c.*, {_COUNT} AS messages, {_LATEST} AS preview FROM conversation AS c"
-            " WHERE deleted IS NULL ORDER BY activity DESC"
-        )
-        return [_summary(row, row["preview"] or "") for row in db.execute(query)]
-    contains, argument = _contains(sought)
-    hit = (
-        f"(SELECT content FROM message WHERE conversation_id = c.id AND active = 1"
-        f" AND {contains.format('content')} ORDER BY id DESC LIMIT 1)"
-    )
-    query = (
-        f"SELECT * FROM (SELECT c.*, {_COUNT} AS messages, {_LATEST} AS preview, {hit} AS hit"
-        " FROM conversation AS c WHERE deleted IS NULL)"
-        f" WHERE hit IS NOT NULL OR {contains.format('title')} ORDER BY activity DESC"
-    )
-    rows = db.execute(query, {"sought": argument})
-    return [_summary(row, _preview_of_match(row, sought)) for row in rows]
+def list_conversations(db: sqlite3.Connection, *, archived: bool) -> list[Summary]:
+    """The chats that are not deleted, the pinned ones first. Raises `sqlite3.Error`."""
+    order = "ORDER BY pinned DESC, activity DESC"
+    rows = db.execute(f"{_SELECT} WHERE deleted IS NULL AND archived = ? {order}", (int(archived),))
+    return [_summary(row) for row in rows]
 
 
-def snippet(text: str, sought: str, length: int = PREVIEW_CHARACTERS) -> str:
-    """About `length` characters of `text` on one line, around the first place where `sought` is."""
-    lowered = text.casefold()
-    # Folding can change the length of a text; the place is then a little off, the snippet still near.
-    place = max(lowered.find(sought.casefold()), 0)
-    start = max(place - _BEFORE_MATCH, 0)
-    piece = " ".join(text[start : start + 2 * length].split())
-    return ("…" if start else "") + _shorten(piece, length)
+def search_conversations(db: sqlite3.Connection, query: Query) -> list[Summary]:
+    """The chats whose title or one of whose shown messages has all terms. Raises `sqlite3.Error`.
 
-
-def _contains(sought: str) -> tuple[str, str]:
-    """A condition on a column `{}` with one parameter, and that parameter.
-
-    LIKE ignores case for ASCII alone and limits its pattern's length; the rest is compared folded, slower.
+    The latest change comes first, whether pinned, archived or not. Of a word that is everywhere, the chats
+    with the newest messages are found.
     """
-    if sought.isascii() and len(sought) <= 1000:
-        escaped = sought.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        return "{} LIKE :sought ESCAPE '\\'", f"%{escaped}%"
-    return "instr(fold({}), :sought) > 0", fold(sought)
+    titles = db.execute("SELECT id, title FROM conversation WHERE deleted IS NULL ORDER BY activity DESC")
+    found: dict[int, int | None] = {}
+    alive: set[int] = set()
+    for row in titles:
+        alive.add(row["id"])
+        if len(found) < MOST_FOUND and query.finds(row["title"]):
+            found[row["id"]] = None
+    for seen, (chat, message) in enumerate(hits(db, query)):
+        if seen >= _MOST_HITS or len(found) >= MOST_FOUND:
+            break
+        if chat in alive and found.get(chat) is None:
+            found[chat] = message
+    return [_found(db, row, found[row["id"]], query) for row in _rows(db, list(found))]
 
 
-def _preview_of_match(row: sqlite3.Row, sought: str) -> str:
-    return row["preview"] or "" if row["hit"] is None else snippet(row["hit"], sought)
+def _rows(db: sqlite3.Connection, ids: list[int]) -> list[sqlite3.Row]:
+    marks = ",".join("?" * len(ids))
+    return db.execute(f"{_SELECT} WHERE id IN ({marks}) ORDER BY activity DESC", ids).fetchall()
 
 
-def _summary(row: sqlite3.Row, preview: str) -> Summary:
-    return Summary(conversation_from(row), _shorten(" ".join(preview.split())), row["messages"])
+def _found(db: sqlite3.Connection, row: sqlite3.Row, place: int | None, query: Query) -> Summary:
+    if place is None:
+        return _summary(row)
+    text = db.execute("SELECT content FROM message WHERE id = ?", (place,)).fetchone()["content"]
+    return Summary(conversation_from(row), snippet(text, query), row["messages"], place)
 
 
-def _shorten(text: str, length: int = PREVIEW_CHARACTERS) -> str:
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+def _summary(row: sqlite3.Row) -> Summary:
+    preview = shorten(" ".join((row["preview"] or "").split()))
+    return Summary(conversation_from(row), preview, row["messages"])

@@ -27,7 +27,10 @@ class MessageState(StrEnum):
 
 @dataclass(frozen=True)
 class Conversation:
-    """One chat. Times are in UTC; `deleted` is set while a deletion can still be undone."""
+    """One chat. Times are in UTC; `deleted` is set while a deletion can still be undone.
+
+    `pinned` chats stand first in the list; `archived` ones are listed apart.
+    """
 
     id: int
     title: str
@@ -36,15 +39,21 @@ class Conversation:
     created: datetime
     updated: datetime
     deleted: datetime | None = None
+    pinned: bool = False
+    archived: bool = False
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A line of the chat list: `preview` is the latest text, or the passage that a search found."""
+    """A line of the chat list: `preview` is the latest text, or the passage that a search found.
+
+    `place` is the message that the passage is in; None where a search found the title alone.
+    """
 
     conversation: Conversation
     preview: str
     messages: int
+    place: int | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,8 @@ def conversation_from(row: sqlite3.Row) -> Conversation:
         created=from_millis(row["created"]),
         updated=from_millis(row["updated"]),
         deleted=None if deleted is None else from_millis(deleted),
+        pinned=bool(row["pinned"]),
+        archived=bool(row["archived"]),
     )
 
 

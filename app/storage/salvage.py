@@ -27,6 +27,8 @@ _DEFAULTS: dict[str, tuple[Sequence[object], object]] = {
     "state": (tuple(MessageState), MessageState.INTERRUPTED),
     "role": (get_args(Role), "assistant"),
     "active": ((0, 1), 1),
+    "pinned": ((0, 1), 0),
+    "archived": ((0, 1), 0),
 }
 _COUNTED = ("conversation", "message")
 

@@ -69,7 +69,28 @@ _VERSION_1 = (
     """,
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (_VERSION_1,)
+# `body` is the folded text: the tokenizer's own folding knows neither ß nor wide letters. The index is filled
+# by the program (`index`), for a trigger must not write to a virtual table of an untrusted schema.
+INDEX = (
+    "CREATE VIRTUAL TABLE message_index USING fts5(body, tokenize = 'trigram case_sensitive 1')",
+    "CREATE VIRTUAL TABLE message_terms USING fts5vocab('message_index', 'instance')",
+)
+_NOTE_CHANGE = "BEGIN INSERT OR IGNORE INTO unindexed (id) VALUES ({0}.id); END"
+
+_VERSION_2 = (
+    "ALTER TABLE conversation ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1))",
+    "ALTER TABLE conversation ADD COLUMN archived INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1))",
+    *INDEX,
+    "CREATE TABLE unindexed (id INTEGER PRIMARY KEY)",
+    f"CREATE TRIGGER message_added AFTER INSERT ON message WHEN new.state <> 'streaming'"
+    f" {_NOTE_CHANGE.format('new')}",
+    f"CREATE TRIGGER message_changed AFTER UPDATE OF content, state ON message WHEN new.state <> 'streaming'"
+    f" {_NOTE_CHANGE.format('new')}",
+    f"CREATE TRIGGER message_removed AFTER DELETE ON message {_NOTE_CHANGE.format('old')}",
+    "INSERT INTO unindexed SELECT id FROM message WHERE state <> 'streaming'",
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (_VERSION_1, _VERSION_2)
 
 
 def version_of(connection: sqlite3.Connection) -> int:

@@ -12,11 +12,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from app.i18n import tr
+from app.storage import index
 from app.storage import messages as table
 from app.storage.database import reading, transaction
-from app.storage.errors import StorageError
+from app.storage.errors import DamagedError, StorageError
 from app.storage.figures import params_to_json, stats_to_json
-from app.storage.listing import list_conversations
+from app.storage.listing import list_conversations, search_conversations
 from app.storage.rows import (
     Conversation,
     Exchange,
@@ -27,6 +28,7 @@ from app.storage.rows import (
     to_millis,
 )
 from app.storage.runs import Run
+from app.storage.search_query import Query, parse
 from app.text import one_line
 from engine.events import FinishReason, GenerationStats
 from engine.params import GenerationParams, Role
@@ -79,10 +81,37 @@ class ChatStore:
         with reading(self.path, tr("The chat could not be read.")):
             return self._conversation(conversation_id)
 
-    def conversations(self, search: str | None = None) -> list[Summary]:
-        """The chats, the latest change first; with `search`, those with it in their title or text."""
-        with reading(self.path, tr("The list of chats could not be read.")):
-            return list_conversations(self._db, search)
+    def conversations(self, search: str | None = None, *, archived: bool = False) -> list[Summary]:
+        """The chats, pinned ones first, then the latest change; with `archived`, those put away instead.
+
+        With `search` (see `search_query`), the chats of both kinds that have it in their title or a text.
+        """
+        query = parse(search or "")
+        if not query.terms:
+            with reading(self.path, tr("The list of chats could not be read.")):
+                return list_conversations(self._db, archived=archived)
+        try:
+            return self._search(query)
+        except DamagedError:  # of all that a search reads, only the index is not checked at the start
+            with transaction(self._db, self.path, tr("The index for searching could not be renewed.")):
+                index.rebuild(self._db)
+            return self._search(query)
+
+    def index_some(self) -> bool:
+        """Bring the search index a step closer to the messages; whether more is left to do."""
+        what = tr("The index for searching could not be written.")
+        with reading(self.path, what):
+            if not index.is_behind(self._db):
+                return False
+        with transaction(self._db, self.path, what):
+            index.catch_up(self._db)
+        return True
+
+    def _search(self, query: Query) -> list[Summary]:
+        while self.index_some():
+            pass
+        with reading(self.path, tr("The chats could not be searched.")):
+            return search_conversations(self._db, query)
 
     def rename(self, conversation_id: int, title: str) -> Conversation:
         """Give a chat another title (its place in the list stays)."""
@@ -103,7 +132,10 @@ class ChatStore:
         """Remove for good what was deleted more than `keep` ago; return the number of chats."""
         before = to_millis(self._clock() - keep)
         with transaction(self._db, self.path, tr("Deleted chats could not be removed.")):
-            return self._db.execute("DELETE FROM conversation WHERE deleted <= ?", (before,)).rowcount
+            purged = self._db.execute("DELETE FROM conversation WHERE deleted <= ?", (before,)).rowcount
+            if purged:
+                index.forget_deleted(self._db)
+            return purged
 
     # Messages
 

@@ -188,9 +188,18 @@ class StorageThread(QObject):
     def _work(self) -> None:
         opened = _open_or_remember(self._path)
         self._settled.emit(None, opened)
-        while (job := self._jobs.get()) is not None:
+        while (job := self._next(opened.store)) is not None:
             job(opened.store)
         opened.store.close()
+
+    def _next(self, store: ChatStore) -> Callable[[ChatStore], None] | None:
+        """The next job. While there is none, the search index is brought up to date step by step."""
+        try:
+            while self._jobs.empty() and store.index_some():
+                pass
+        except StorageError as error:  # a search would say so; it is tried again after the next job
+            _log.warning("The search index is behind: %s", error)
+        return self._jobs.get()
 
 
 def _open_or_remember(path: Path) -> Opened:

@@ -12,6 +12,7 @@ import pytest
 
 from app.storage import ChatStore, MessageState, StorageError, open_in_memory, open_store
 from app.storage.runs import FileLock
+from app.storage.schema import MIGRATIONS
 
 PAGE = 4096
 
@@ -67,7 +68,7 @@ def test_a_fresh_file_is_private_and_says_whose_it_is(database: Path) -> None:
     opened.store.close()
     with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("PRAGMA application_id").fetchone()[0] == int.from_bytes(b"FiCh", "big")
-        assert connection.execute("PRAGMA user_version").fetchone()[0] == 1
+        assert connection.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
         assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     if sys.platform != "win32":
         assert stat.S_IMODE(database.stat().st_mode) == 0o600

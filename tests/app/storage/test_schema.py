@@ -12,7 +12,10 @@ from app.storage.database import connect
 from app.storage.schema import MIGRATIONS, migrate, version_of
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+NEWEST = len(MIGRATIONS)
 RELEASED = sorted((Path(__file__).parent / "released").glob("v*.sql"))
+
+PLACES = {"rome": 2, "753 bc": 4, "paris?": 5, "quoted": 1, "lines": 1}
 
 # Schemas that never were: what the next versions might do.
 NEXT = (
@@ -26,7 +29,7 @@ BROKEN = ("CREATE TABLE half (done)", "DELETE FROM message", "UPDATE no_such_tab
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A file of version 1 with a chat in it."""
+    """A file of the newest version with a chat in it."""
     path = tmp_path / "chats.sqlite3"
     store = open_store(path).store
     chat = store.create_conversation("old")
@@ -49,13 +52,13 @@ def tables(connection: sqlite3.Connection) -> dict[str, str]:
 def test_an_older_file_is_backed_up_and_migrated(connection: sqlite3.Connection, old: Path) -> None:
     before = tables(connection)
     backup = migrate(connection, old, NOW, (*MIGRATIONS, NEXT))
-    assert backup == old.with_name("chats.sqlite3.v1-20260102-030405.backup")
-    assert version_of(connection) == 2
+    assert backup == old.with_name(f"chats.sqlite3.v{NEWEST}-20260102-030405.backup")
+    assert version_of(connection) == NEWEST + 1
     row = connection.execute("SELECT title, folder_id FROM conversation").fetchone()
     assert tuple(row) == ("old", 1)
     with closing(sqlite3.connect(backup)) as copy:
         assert tables(copy) == before
-        assert copy.execute("PRAGMA user_version").fetchone()[0] == 1
+        assert copy.execute("PRAGMA user_version").fetchone()[0] == NEWEST
         assert copy.execute("SELECT content FROM message").fetchone() == ("kept",)
     assert not list(old.parent.glob("*.tmp"))
 
@@ -63,7 +66,7 @@ def test_an_older_file_is_backed_up_and_migrated(connection: sqlite3.Connection,
 def test_versions_are_passed_one_by_one(connection: sqlite3.Connection, old: Path) -> None:
     later = ("ALTER TABLE folder ADD COLUMN colour TEXT",)
     migrate(connection, old, NOW, (*MIGRATIONS, NEXT, later))
-    assert version_of(connection) == 3
+    assert version_of(connection) == NEWEST + 2
     assert "colour" in tables(connection)["folder"]
 
 
@@ -72,7 +75,7 @@ def test_a_failed_migration_changes_nothing(connection: sqlite3.Connection, old:
     with pytest.raises(sqlite3.OperationalError):
         migrate(connection, old, NOW, (*MIGRATIONS, NEXT, BROKEN))
     assert tables(connection) == before
-    assert version_of(connection) == 1
+    assert version_of(connection) == NEWEST
     assert connection.execute("SELECT count(*) FROM message").fetchone()[0] == 1
     assert not connection.in_transaction
 
@@ -97,7 +100,7 @@ def test_a_failed_backup_leaves_the_file_as_it_is(
     monkeypatch.setattr("app.storage.schema.os.replace", full)
     with pytest.raises(OSError, match="No space"):
         migrate(connection, old, NOW, (*MIGRATIONS, NEXT))
-    assert version_of(connection) == 1
+    assert version_of(connection) == NEWEST
     assert [path.name for path in old.parent.glob("*.backup*")] == []
 
 
@@ -105,7 +108,7 @@ def test_the_window_tells_of_the_backup(old: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("app.storage.opening.migrate", partial(migrate, migrations=(*MIGRATIONS, NEXT)))
     opened = open_store(old)
     (notice,) = opened.notices
-    assert ".v1-" in notice.why
+    assert f".v{NEWEST}-" in notice.why
     opened.store.close()
 
 
@@ -131,6 +134,8 @@ def test_every_released_file_becomes_the_newest(tmp_path: Path, script: Path) ->
         ("In the third cen", MessageState.INTERRUPTED, True),
     ]
     assert opened.store.draft(rome.conversation.id) == "Thank"
+    for sought in ("rome", "753 bc", "paris?", "quoted", "lines"):
+        assert [line.place for line in opened.store.conversations(sought)] == [PLACES[sought]], sought
     with closing(connect(tmp_path / "fresh.sqlite3")) as fresh:
         migrate(fresh, tmp_path / "fresh.sqlite3", NOW)
         assert tables(opened.store._db) == tables(fresh)
