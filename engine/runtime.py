@@ -19,8 +19,9 @@ from engine import vram
 from engine.answering import Answerer, params_for_each
 from engine.checkpoint.inspect import ModelInfo, inspect_model
 from engine.drift import Drift, prediction_of
-from engine.errors import EngineError, GenerationError, HardwareError, ShortageError
+from engine.errors import EngineError, GenerationError
 from engine.events import Event
+from engine.explained import explained
 from engine.generation.defaults import default_params, eos_ids
 from engine.generation.tokenizer import Tokenizer
 from engine.hardware import Hardware, detect
@@ -29,7 +30,7 @@ from engine.models.loader import LoadedModel, load_model
 from engine.oom import with_smaller_budgets
 from engine.options import LoadOptions
 from engine.params import GenerationParams, Message
-from engine.placement import Placement, place_nothing, place_popular, place_uniform
+from engine.placement import Placement, place_popular, place_uniform
 from engine.plan import Plan, make_plan
 from engine.profile import Profile
 from engine.profile_store import ProfileState, find_profile_for
@@ -37,7 +38,6 @@ from engine.progress import CancelToken, Progress, ProgressCallback, ignore_prog
 from engine.session import Session
 from engine.status import EngineStatus
 from engine.units import format_bytes
-from kernels.errors import KernelsError
 
 # NVML numbers GPUs by their place on the bus. CUDA would put the fastest first, and the plan would be for
 # another card than the one that computes. CUDA reads this at its first use, after torch was imported.
@@ -132,7 +132,10 @@ class Engine:
             if budget != planned.vram_budget:
                 plan = make_plan(hardware, info, replace(options, vram_budget=budget), profile)
             plan.requirements.check(force=options.force)
-            placement = _placement(plan, profile)
+            if profile is None:
+                placement = place_uniform(plan.layers, plan.experts, plan.expert_slots)
+            else:
+                placement = place_popular(profile.popularity, plan.expert_slots)
             chosen = replace(
                 options,
                 device=plan.device,
@@ -160,7 +163,7 @@ class Engine:
                 parts.close()
                 raise
 
-        with _explained():
+        with explained():
             engine, budget = with_smaller_budgets(load, planned.vram_budget)
         if budget != planned.vram_budget and engine.plan.has_gpu:
             engine.notes += (
@@ -272,7 +275,7 @@ class Engine:
                 action="Wait for the answer that runs, or stop it.",
             )
         try:
-            with _explained():
+            with explained():
                 yield self.parts
         finally:
             self._busy.release()
@@ -312,31 +315,3 @@ class Engine:
                     torch.cuda.empty_cache()
         finally:
             self._busy.release()
-
-
-def _placement(plan: Plan, profile: Profile | None) -> Placement:
-    """The most popular experts, as far as there is room; without a profile, the same number in each layer."""
-    if not plan.has_gpu:
-        return place_nothing(plan.layers, plan.experts)
-    if profile is None:
-        return place_uniform(plan.layers, plan.experts, plan.expert_slots)
-    return place_popular(profile.popularity, plan.expert_slots)
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Errors of the libraries below, in the user's words."""
-    try:
-        yield
-    except KernelsError as error:
-        raise HardwareError(error.what, action=error.action) from error
-    except torch.OutOfMemoryError as error:
-        raise ShortageError(
-            "The graphics card's memory is full.",
-            why="Other programs may have taken some of it since the model was planned.",
-            action="Close programs that use the graphics card, or load again with a smaller budget.",
-        ) from error
-    except MemoryError as error:
-        raise ShortageError(
-            "The computer's memory is full.", action="Close other programs, or choose a shorter context."
-        ) from error

@@ -1,0 +1,30 @@
+"""What the libraries below raise becomes an error of the engine that says what to do."""
+
+import pytest
+import torch
+
+from engine.errors import HardwareError, ShortageError
+from engine.explained import explained
+from kernels.errors import PoolError
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "said"),
+    [
+        (PoolError("The system does not give 9 threads.", "Choose fewer."), HardwareError, "9 threads"),
+        (torch.OutOfMemoryError("CUDA out of memory."), ShortageError, "graphics card's memory is full"),
+        (MemoryError(), ShortageError, "computer's memory is full"),
+    ],
+)
+def test_errors_of_libraries_are_said_in_our_words(raised, kind, said):
+    with pytest.raises(kind, match=said) as caught, explained():
+        raise raised
+    assert caught.value.action
+    assert caught.value.__cause__ is raised
+
+
+@pytest.mark.parametrize("raised", [ValueError("a fault"), KeyboardInterrupt()])
+def test_all_others_stay_what_they_are(raised):
+    with pytest.raises(type(raised)) as caught, explained():
+        raise raised
+    assert caught.value is raised
