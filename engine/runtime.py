@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
-import psutil
 import torch
 
 from engine import vram
@@ -36,6 +34,7 @@ from engine.profile import Profile
 from engine.profile_store import ProfileState, find_profile_for
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from engine.session import Session
+from engine.snapshot import status_of
 from engine.status import EngineStatus
 from engine.units import format_bytes
 
@@ -234,36 +233,8 @@ class Engine:
 
     def status(self) -> EngineStatus:
         """How things stand now. Raises EngineError after `close`."""
-        parts, config, plan = self.parts, self.info.config, self.plan
-        residency = np.zeros((config.num_layers, config.num_experts), dtype=np.bool_)
-        if plan.has_gpu and parts.residents is not None:
-            residency = parts.residents.resident.copy()
-        on_gpu = parts.model.device.type == "cuda"
-        prediction = prediction_of(parts.executor.costs)
-        return EngineStatus(
-            model_name=self.info.name,
-            layers=config.num_layers,
-            experts=config.num_experts,
-            residency=residency,
-            ram_used=psutil.Process().memory_info().rss,
-            vram_used=vram.used_bytes(parts.model.device) if on_gpu else 0,
-            vram_budget=plan.vram_budget,
-            threads=parts.pool.threads,
-            isa=parts.pool.isa.value,
-            policy=self.options.policy,
-            precision=self.options.precision,
-            device=plan.device_name,
-            has_gpu=plan.has_gpu,
-            context_length=plan.context_length,
-            context_used=0 if self._answerer is None else self._answerer.session.used,
-            is_starter=self.info.is_starter,
-            calibrated=self.profile is not None,
-            stale_calibration="" if self.profile is not None else self.stale_calibration,
-            notes=(*self.notes, *parts.notes),
-            gpu_index=self.hardware.gpu.index if plan.has_gpu and self.hardware.gpu is not None else None,
-            prediction_error=prediction.error,
-            refits=prediction.refits,
-        )
+        answerer = self._answerer  # another thread may close the engine meanwhile
+        return status_of(self, 0 if answerer is None else answerer.session.used)
 
     @contextmanager
     def exclusive(self) -> Iterator[LoadedModel]:

@@ -151,6 +151,40 @@ def test_a_fault_in_a_step_leaves_the_model_usable(model, ids, monkeypatch):
     assert torch.equal(again, expected)
 
 
+def test_graphs_made_for_a_conversation_leave_its_cache_as_it_is(model, ids):
+    with load(model) as loaded:
+        cache = loaded.model.new_cache(len(ids))
+        loaded.model.forward(ids[:-8], cache)
+        before = cache.data[:, :, :, : cache.length].clone()
+        loaded.model.prepare(cache)
+        torch.cuda.synchronize()
+        assert torch.equal(cache.data[:, :, :, : cache.length], before)
+
+
+@pytest.mark.parametrize("policy", ["cpu", "stream"])
+def test_more_experts_than_slots_words_and_pairs(make_model, ids, policy):
+    """Six experts of a token, of 70: a layer copies more than there are slots, and twelve sequences ask for
+    more pairs than the kernels take."""
+    many = make_model(
+        seed=8, hidden_size=128, intermediate_size=96, num_local_experts=70, num_experts_per_tok=6
+    )
+
+    def run(loaded):
+        one = logits_of(loaded, ids, 8)
+        batch = SequenceBatch(loaded.model.new_cache(200), 12)
+        for length in range(1, 13):
+            claim = batch.claim(length)
+            loaded.model.forward(ids[:length], claim.cache)
+            batch.add(claim)
+        steps = [loaded.model.forward_batch(ids[first : first + 12], batch) for first in range(4)]
+        return torch.cat((one, *steps))
+
+    with load(many, share=0.3, policy=policy) as loaded:
+        ours = run(loaded)
+        theirs = run(without_graphs(loaded))
+    assert ((ours - theirs).norm(dim=1) / theirs.norm(dim=1)).max() <= 1e-4
+
+
 def test_a_cache_that_goes_away_takes_its_graphs_along(model, ids):
     with load(model) as loaded:
         logits_of(loaded, ids, 2)
