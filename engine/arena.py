@@ -10,7 +10,7 @@ import sys
 import torch
 
 from engine import numa
-from engine.errors import ShortageError
+from engine.errors import MemoryFullError
 from engine.units import format_bytes
 
 
@@ -23,12 +23,12 @@ def allocate(nbytes: int) -> torch.Tensor:
     memory nodes, its pages come from all of them in turns.
 
     Raises:
-        ShortageError: the system refuses the address space.
+        MemoryFullError: the system refuses the address space.
     """
     try:
         arena = _map(max(nbytes, 1))
     except (OSError, ValueError, OverflowError) as error:
-        raise ShortageError(
+        raise MemoryFullError(
             f"There is not enough memory for the model ({format_bytes(nbytes)} in one piece).",
             why=f"The system says: {error}.",
             action="Close other programs, or choose a smaller model.",

@@ -29,7 +29,11 @@ class HardwareError(EngineError):
 
 
 class ShortageError(EngineError):
-    """RAM, VRAM or disk does not suffice; the text names the missing amount and what would help."""
+    """RAM, VRAM or disk looks short; the text names the missing amount. The user may go on anyway (force)."""
+
+
+class MemoryFullError(EngineError):
+    """Memory is not given by the system, or ran out: going on anyway is no way out."""
 
 
 class CalibrationError(EngineError):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import torch
 
-from engine.errors import HardwareError, ShortageError
+from engine.errors import HardwareError, MemoryFullError
 from kernels.errors import KernelsError
 
 
@@ -17,19 +17,19 @@ def explained() -> Iterator[None]:
 
     Raises:
         HardwareError: for a KernelsError.
-        ShortageError: for torch.OutOfMemoryError (the GPU's) and MemoryError.
+        MemoryFullError: for torch.OutOfMemoryError (the GPU's) and MemoryError.
     """
     try:
         yield
     except KernelsError as error:
         raise HardwareError(error.what, action=error.action) from error
     except torch.OutOfMemoryError as error:
-        raise ShortageError(
+        raise MemoryFullError(
             "The graphics card's memory is full.",
             why="Other programs may have taken some of it since the model was planned.",
             action="Close programs that use the graphics card, or load again with a smaller budget.",
         ) from error
     except MemoryError as error:
-        raise ShortageError(
+        raise MemoryFullError(
             "The computer's memory is full.", action="Close other programs, or choose a shorter context."
         ) from error

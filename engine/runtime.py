@@ -105,6 +105,7 @@ class Engine:
             CheckpointError: the folder holds no usable model.
             HardwareError: a GPU or an instruction set was asked for that is not there.
             ShortageError: RAM or VRAM does not suffice, itemised; not with `options.force`.
+            MemoryFullError: it ran out all the same.
             Cancelled: everything loaded so far is freed.
         """
         options = options or LoadOptions()

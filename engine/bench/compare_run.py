@@ -22,6 +22,7 @@ from engine.bench.model_request import Subject
 from engine.bench.model_subject import LoadedSubject, load_subject
 from engine.bench.rates import Rates
 from engine.bench.roofline import decode_seconds, prefill_seconds
+from engine.explained import explained
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from engine.units import format_seconds
 
@@ -59,7 +60,7 @@ class CompareRun:
 
     def measure(self) -> Comparison:
         """Measure what is missing. Raises what loading raises, and Cancelled between two points or steps."""
-        with load_subject(self._subject, self._progress, self._cancel) as subject:
+        with explained(), load_subject(self._subject, self._progress, self._cancel) as subject:
             comparison = self.comparison = self._store.open(setup_of(subject))
             comparison.left_out.clear()
             todo = [point for point in self._points(subject) if self._again or not _known(comparison, point)]

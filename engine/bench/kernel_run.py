@@ -17,7 +17,7 @@ from engine.bench.reading import read_gbs
 from engine.bench.rotation import Rotation, last_level_cache, plan_rotation, wanted_bytes
 from engine.bench.timing import Times, expected_seconds, time_calls
 from engine.bench.torch_expert import torch_call, torch_threads
-from engine.errors import HardwareError, ShortageError
+from engine.errors import HardwareError, MemoryFullError
 from engine.hardware.cpu import detect_cpu
 from engine.hardware.memory import detect_memory
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
@@ -70,7 +70,7 @@ class KernelRun:
         self.report = KernelReport(machine, request.hidden, request.intermediate, request.experts)
 
     def measure(self) -> None:
-        """Fill the report. Raises ShortageError, HardwareError, and Cancelled between two calls."""
+        """Fill the report. Raises MemoryFullError, HardwareError, and Cancelled between two calls."""
         with torch_threads(self._cores):
             self._measure()
 
@@ -109,7 +109,7 @@ class KernelRun:
         """Add the experts in bf16 that only torch needs; without the memory for them torch is left out."""
         try:
             rotations[plain] = self._rotation(plain, available)
-        except ShortageError:
+        except MemoryFullError:
             return False
         return True
 

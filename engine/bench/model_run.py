@@ -16,6 +16,7 @@ from engine.bench.roofline import decode_seconds, prefill_seconds
 from engine.bench.soak import soak
 from engine.costs import ExpertCosts
 from engine.drift import Drift
+from engine.explained import explained
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 
 _WARM_UP = (16, 4)  # tokens of a prompt, and single ones, whose times do not count
@@ -38,7 +39,7 @@ class ModelRun:
 
     def measure(self) -> ModelReport:
         """The whole report. Raises what loading raises, and Cancelled between two steps."""
-        with load_subject(self._request.subject, self._progress, self._cancel) as subject:
+        with explained(), load_subject(self._request.subject, self._progress, self._cancel) as subject:
             report = self.report = ModelReport(describe(subject), subject.machine(), notes=subject.plan.notes)
             self._progress(Progress("Measuring bandwidths"))
             report.rates = measure_rates(subject.parts, self._cancel, subject.gpu_rate)

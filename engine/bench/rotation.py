@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import ShortageError
+from engine.errors import MemoryFullError
 from engine.units import GIB, KIB, MIB, format_bytes
 
 # Four times the largest L3 of a socket that cloud servers have (a virtual machine may not tell its size).
@@ -42,13 +42,13 @@ def wanted_bytes(cache: int | None) -> int:
 def plan_rotation(nbytes: int, experts: int, wanted: int, available: int) -> Rotation:
     """As many experts of `nbytes` as make up `wanted` bytes, in whole calls of `experts`, at least two calls.
 
-    Raises ShortageError if two calls' experts do not fit into the share of the `available` bytes.
+    Raises MemoryFullError if two calls' experts do not fit into the share of the `available` bytes.
     """
     room = int(available * _SHARE)
     call = nbytes * experts
     calls = max(2, min(-(-wanted // call), room // call))
     if calls * call > room:
-        raise ShortageError(
+        raise MemoryFullError(
             f"There is not enough memory to measure: {format_bytes(calls * call)} are needed.",
             why=f"{format_bytes(available)} are available, and a part of it is left to other programs.",
             action="Close other programs, leave out the largest format, or choose --shape starter.",

@@ -42,7 +42,7 @@ def make_model(
     """As `engine.models.loader.load_model`, with weights that are drawn: 90 GB take about a minute.
 
     Their root mean square is about Mixtral's, so activations stay in the range that they have there.
-    Raises HardwareError, ShortageError, and Cancelled, after which everything is freed.
+    Raises HardwareError, MemoryFullError, and Cancelled, after which everything is freed.
     """
     device = compute_device(options.device)
     pool = CpuPool(options.threads, isa)

@@ -108,7 +108,7 @@ def load_model(
     Raises:
         CheckpointError: the folder holds no usable model.
         HardwareError: a GPU was asked for and there is none.
-        ShortageError: not enough memory.
+        MemoryFullError: not enough memory.
         torch.OutOfMemoryError: not enough memory on the GPU, or within `options.vram_budget`.
         Cancelled: everything loaded so far is freed.
     """

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine import arena
-from engine.errors import ShortageError
+from engine.errors import MemoryFullError
 
 
 def test_the_arena_starts_at_zero_and_at_a_page():
@@ -17,7 +17,7 @@ def test_the_arena_starts_at_zero_and_at_a_page():
 
 
 def test_absurd_sizes_are_a_shortage():
-    with pytest.raises(ShortageError, match="not enough memory"):
+    with pytest.raises(MemoryFullError, match="not enough memory"):
         arena.allocate(1 << 62)
 
 

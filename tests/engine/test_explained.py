@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from engine.errors import HardwareError, ShortageError
+from engine.errors import HardwareError, MemoryFullError
 from engine.explained import explained
 from kernels.errors import PoolError
 
@@ -12,8 +12,8 @@ from kernels.errors import PoolError
     ("raised", "kind", "said"),
     [
         (PoolError("The system does not give 9 threads.", "Choose fewer."), HardwareError, "9 threads"),
-        (torch.OutOfMemoryError("CUDA out of memory."), ShortageError, "graphics card's memory is full"),
-        (MemoryError(), ShortageError, "computer's memory is full"),
+        (torch.OutOfMemoryError("CUDA out of memory."), MemoryFullError, "graphics card's memory is full"),
+        (MemoryError(), MemoryFullError, "computer's memory is full"),
     ],
 )
 def test_errors_of_libraries_are_said_in_our_words(raised, kind, said):

@@ -14,7 +14,14 @@ from typing import Any
 import pytest
 import torch
 
-from engine.errors import Cancelled, CheckpointError, EngineError, GenerationError, ShortageError
+from engine.errors import (
+    Cancelled,
+    CheckpointError,
+    EngineError,
+    GenerationError,
+    MemoryFullError,
+    ShortageError,
+)
 from engine.events import Event, Finished, FinishReason, PromptProgress, TextDelta
 from engine.generation.defaults import default_params, eos_ids
 from engine.options import LoadOptions
@@ -285,7 +292,7 @@ def test_a_full_graphics_card_is_told_in_words_to_whoever_measures(engine: Engin
         with engine.exclusive():
             raise torch.OutOfMemoryError
 
-    with pytest.raises(ShortageError, match="graphics card"):
+    with pytest.raises(MemoryFullError, match="graphics card"):
         fill()
     assert answer(engine, CHAT)[0]  # the model is free again
 

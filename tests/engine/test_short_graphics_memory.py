@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from engine import runtime
-from engine.errors import ShortageError
+from engine.errors import MemoryFullError
 from engine.events import Finished
 from engine.models.loader import LoadedModel, load_model
 from engine.options import LoadOptions
@@ -86,7 +86,7 @@ def test_a_smaller_budget_is_tried_and_said_and_the_engine_answers(card: Card, f
 def test_what_never_fits_is_a_shortage_that_leaves_no_thread(card: Card, folder: Path) -> None:
     card.room = 0
     before = threading.active_count()
-    with pytest.raises(ShortageError, match="graphics card's memory is full"):
+    with pytest.raises(MemoryFullError, match="graphics card's memory is full"):
         Engine.load(folder, OPTIONS)
     assert len(card.budgets) == 4
     assert threading.active_count() == before

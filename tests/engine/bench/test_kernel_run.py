@@ -12,7 +12,7 @@ import torch
 from engine.bench import kernel_run
 from engine.bench.kernel_request import KernelRequest
 from engine.bench.kernel_run import KernelRun
-from engine.errors import Cancelled, HardwareError, ShortageError
+from engine.errors import Cancelled, HardwareError, MemoryFullError
 from engine.hardware.facts import MemoryInfo
 from engine.progress import CancelToken, Progress
 from engine.units import MIB
@@ -160,7 +160,7 @@ def test_making_experts_can_be_interrupted() -> None:
 
 def test_too_little_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_run, "detect_memory", lambda _: MemoryInfo(MIB, 100_000))
-    with pytest.raises(ShortageError):
+    with pytest.raises(MemoryFullError):
         KernelRun(request(), wanted=MIB).measure()
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.bench.rotation import last_level_cache, plan_rotation, wanted_bytes
-from engine.errors import ShortageError
+from engine.errors import MemoryFullError
 from engine.units import GIB, MIB
 
 
@@ -52,7 +52,7 @@ def test_a_rotation_fits_and_is_no_larger_than_needed(
 ) -> None:
     try:
         rotation = plan_rotation(nbytes, experts, wanted, available)
-    except ShortageError:
+    except MemoryFullError:
         assert 2 * experts * nbytes > 0.6 * available - 1
         return
     assert rotation.total == rotation.count * nbytes <= 0.6 * available
@@ -65,6 +65,6 @@ def test_a_rotation_fits_and_is_no_larger_than_needed(
 
 
 def test_a_shortage_tells_what_is_needed() -> None:
-    with pytest.raises(ShortageError, match=r"1\.3 GiB are needed") as caught:
+    with pytest.raises(MemoryFullError, match=r"1\.3 GiB are needed") as caught:
         plan_rotation(336 * MIB, 2, 4 * GIB, GIB)
     assert "--shape starter" in caught.value.action

@@ -11,6 +11,7 @@ import pytest
 
 from engine.bench import driver
 from engine.cli import main
+from kernels import native
 
 MODEL = "bench model --preset tiny --device cpu --threads 2 --prompts 8,16 --tokens 4 --repeats 1"
 COMPARE = "bench compare --preset tiny --device cpu --threads 2"
@@ -96,6 +97,30 @@ def test_wrong_arguments_are_refused_at_once(
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
+
+
+@pytest.mark.parametrize("command", [MODEL, COMPARE])
+def test_threads_and_memory_that_the_system_does_not_give_are_told(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = [*command.split(), *(["--results", str(tmp_path / "a.json")] if command is COMPARE else [])]
+
+    def no_threads(*_: object) -> None:
+        raise RuntimeError("Resource temporarily unavailable")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(native.load(), "Pool", no_threads)
+        assert main([*arguments, "--quiet"]) == 1
+    assert "does not give 2 threads" in capsys.readouterr().err
+
+    def no_memory(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(driver.Driver, "read", no_memory)
+    assert main([*arguments, "--quiet"]) == 1
+    error = capsys.readouterr().err
+    assert "memory is full" in error
+    assert "--force" not in error
 
 
 def test_ctrl_c_shows_what_was_measured(
