@@ -133,12 +133,20 @@ class Plan:
 
 
 def make_plan(
-    hardware: Hardware, info: ModelInfo, options: LoadOptions, profile: Profile | None = None
+    hardware: Hardware,
+    info: ModelInfo,
+    options: LoadOptions,
+    profile: Profile | None = None,
+    *,
+    measured_later: bool = False,
 ) -> Plan:
     """Decide how `info` would be loaded on `hardware`; nothing is refused here, `Plan.requirements` tells.
 
     `profile` must be a valid one for this machine, model and precision; with it, the speed is predicted from
-    what was measured. Raises `HardwareError` if the options ask for CUDA and no GPU can be used.
+    what was measured. `measured_later`: costs will be measured once the model is loaded, as benchmarks do, so
+    no policy waits for a calibration.
+
+    Raises `HardwareError` if the options ask for CUDA and no GPU can be used.
     """
     notes: list[str] = []
     context = options.context_for(info.context_length)
@@ -160,11 +168,11 @@ def make_plan(
     if vram is not None:
         needs.append(vram.need())
     calibrated = profile is not None and profile.latency.has_gpu == cuda
-    if cuda and options.policy in ("makespan", "paper") and not calibrated:
+    if cuda and options.policy in ("makespan", "paper") and not (calibrated or measured_later):
         notes.append(
             "Until this computer has been calibrated, experts that are not in graphics memory run on the CPU."
         )
-    if not cuda and options.policy != "cpu":
+    if not cuda and options.policy not in ("cpu", LoadOptions.policy):  # chosen, and in vain
         notes.append(f"Without a graphics card the policy “{options.policy}” has no effect.")
     if profile is not None and calibrated:
         speed, assumptions = _calibrated(profile, slots, options.policy), tuple[str, ...]()

@@ -117,6 +117,7 @@ def setup_of(subject: LoadedSubject) -> Setup:
         precision=plan.precision,
         vram_budget=subject.subject.options.vram_budget,
         routing=subject.subject.routing_text(),
+        exact_activations=subject.subject.options.exact_experts,
     )
 
 

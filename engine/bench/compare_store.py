@@ -24,6 +24,7 @@ class Setup:
     precision: str
     vram_budget: int | None  # bytes; None: what was free
     routing: str
+    exact_activations: bool = False  # whether kernels that round activations to 8 bits were forbidden
 
     @property
     def key(self) -> str:

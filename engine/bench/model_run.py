@@ -79,6 +79,8 @@ def describe(subject: LoadedSubject) -> dict[str, object]:
         "experts": plan.experts,
         "expert_bytes": subject.parts.bank.shape.nbytes,
         "precision": plan.precision,
+        "kernels": None if subject.kernels is None else subject.kernels.to_dict(),
+        "kernels_text": "" if subject.kernels is None else subject.kernels.text(),
         "policy": plan.policy,
         "resident": subject.placement.count,
         "vram_budget": plan.vram_budget,

@@ -15,9 +15,11 @@ from engine.bench.memory_watch import MemoryWatch
 from engine.bench.model_rates import gpu_read_rate
 from engine.bench.model_request import Subject
 from engine.bench.synthetic import make_model
+from engine.calibration.kernels import choose_kernels
 from engine.calibration.quick import measure_costs
 from engine.gpu_format import dense_in_8_bits, gpu_value_bytes
 from engine.hardware import Hardware, detect
+from engine.kernel_choice import KernelChoice, apply_kernels
 from engine.latency import LatencyModel
 from engine.models.loader import LoadedModel, compute_device, load_model
 from engine.models.routing_source import RoutingSource
@@ -42,6 +44,7 @@ class LoadedSubject:
     watch: MemoryWatch
     gpu_rate: float | None  # bytes per second at which the GPU reads; None without one
     costs: LatencyModel | None = None  # what the policies decide by; None without a GPU
+    kernels: KernelChoice | None = None  # what the pool uses, chosen as a calibration does
 
     def route(self, *, zipf: float, favourites: npt.NDArray[np.bool_] | None = None) -> None:
         """Set the routing of a model of random weights; a real one keeps its routers."""
@@ -112,7 +115,7 @@ def load_subject(subject: Subject, progress: ProgressCallback, cancel: CancelTok
     free_before = 0 if hardware.gpu is None else hardware.gpu.vram_free
     if hardware.has_gpu:
         hardware = vram.start_cuda(hardware)
-    plan = make_plan(hardware, info, options)
+    plan = make_plan(hardware, info, options, measured_later=True)
     plan.requirements.check(force=options.force)
     placement = place_uniform(plan.layers, plan.experts, plan.expert_slots)
     device = torch.device("cpu") if not plan.has_gpu else compute_device(plan.device)
@@ -130,6 +133,7 @@ def load_subject(subject: Subject, progress: ProgressCallback, cancel: CancelTok
     loaded.route(zipf=subject.zipf)
     try:
         _wait_until_pinned(loaded, progress, cancel)
+        _use_fastest_kernels(loaded, progress, cancel)
         if plan.has_gpu:
             progress(Progress("Measuring what experts cost"))
             loaded.costs = measure_costs(parts, cancel.raise_if_cancelled)
@@ -137,6 +141,14 @@ def load_subject(subject: Subject, progress: ProgressCallback, cancel: CancelTok
         parts.close()
         raise
     return loaded
+
+
+def _use_fastest_kernels(loaded: LoadedSubject, progress: ProgressCallback, cancel: CancelToken) -> None:
+    """Figures are to be those of a calibrated engine, which uses the kernels that it found fastest."""
+    progress(Progress("Choosing the fastest kernels"))
+    pool, exact = loaded.parts.pool, loaded.subject.options.exact_experts
+    loaded.kernels, _, _ = choose_kernels(loaded.parts, exact=exact, check=cancel.raise_if_cancelled)
+    apply_kernels(loaded.kernels, pool, exact=exact)
 
 
 def _wait_until_pinned(loaded: LoadedSubject, progress: ProgressCallback, cancel: CancelToken) -> None:

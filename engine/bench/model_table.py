@@ -47,6 +47,8 @@ def head(report: ModelReport) -> list[str]:
         )
     else:
         lines.append("No graphics card: every policy means the same, all experts run on the CPU.")
+    if model["kernels_text"]:
+        lines.append(model["kernels_text"])
     if report.rates is not None:
         lines.append(f"Measured: {report.rates.text()}")
     return lines

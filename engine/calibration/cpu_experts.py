@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from engine.calibration.probes import shuffled_experts
+from engine.calibration.probes import expert_blocks
 from engine.calibration.timing import Timing, measure
 from engine.models.loader import LoadedModel
 from kernels.cpu import ExpertJob
@@ -23,12 +23,10 @@ class CpuExperts:
     """Calls of the pool with as many experts as a token chooses, other ones each time."""
 
     def __init__(self, parts: LoadedModel) -> None:
-        bank, config = parts.bank, parts.info.config
+        bank = parts.bank
         self._pool, self._shape = parts.pool, bank.shape
-        order = shuffled_experts(config.num_layers, config.num_experts)
-        held = [item for item in order if bank.held[item]]  # others have no memory to be read
-        self._blocks: Iterator[torch.Tensor] = itertools.cycle([bank.block(*item) for item in held or order])
-        self.at_once = config.top_k
+        self._blocks: Iterator[torch.Tensor] = itertools.cycle(expert_blocks(bank))
+        self.at_once = parts.info.config.top_k
 
     def call(self, tokens: int, experts: int, panels: int | None = None) -> Callable[[], None]:
         """A call that runs so many experts with `tokens` tokens each, or only their first panels."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.calibration.probes import shuffled_experts
+from engine.calibration.probes import expert_blocks
 from engine.kernel_choice import KernelChoice
 from engine.models.loader import LoadedModel
 from kernels.tuning_probe import measure_tuning
@@ -13,7 +13,11 @@ _SHOWN_STEP = 0.01  # of the whole: rounds of a small model take less than a mil
 
 
 def choose_kernels(
-    parts: LoadedModel, *, exact: bool, check: Callable[[], None], progress: Callable[[float], None]
+    parts: LoadedModel,
+    *,
+    exact: bool,
+    check: Callable[[], None],
+    progress: Callable[[float], None] = lambda _: None,
 ) -> tuple[KernelChoice, int, float]:
     """The choice, and for how many tokens one expert then takes how many seconds.
 
@@ -30,12 +34,11 @@ def choose_kernels(
             progress(share)
             shown = share + _SHOWN_STEP
 
-    config = bank.config
     result = measure_tuning(
         pool,
         bank.shape,
-        [bank.block(*item) for item in shuffled_experts(config.num_layers, config.num_experts)],
-        experts=config.top_k,
+        expert_blocks(bank),
+        experts=bank.config.top_k,
         eight_bit=not exact,
         before_round=before_round,
     )

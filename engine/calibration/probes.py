@@ -18,6 +18,7 @@ from engine.calibration.stand_ins import TimedCpuExperts
 from engine.calibration.timing import Timing, measure
 from engine.events import Phase
 from engine.executor import ExpertExecutor
+from engine.experts.bank import ExpertBank
 from engine.models.mixtral import MixtralModel
 
 # From decode to a prompt of a thousand tokens; beyond 256 an expert's time is a straight line.
@@ -131,6 +132,15 @@ class DecodeProbes:
         while len(values) < most and (len(values) < _LEAST_STEPS or time.perf_counter() < end):
             values.append(one())
         return Timing.of(values)
+
+
+def expert_blocks(bank: ExpertBank) -> list[torch.Tensor]:
+    """The packed experts in a random but repeatable order: those that are held, as others read as zeros.
+
+    All of them if none is held.
+    """
+    order = shuffled_experts(bank.config.num_layers, bank.config.num_experts)
+    return [bank.block(*item) for item in [item for item in order if bank.held[item]] or order]
 
 
 def shuffled_experts(layers: int, experts: int, seed: int = 0) -> list[tuple[int, int]]:

@@ -70,7 +70,7 @@ def test_without_a_gpu_nothing_is_placed_and_it_says_so() -> None:
     assert plan.requirements.need(Resource.VRAM) is None
     text = "\n".join(plan.lines())
     assert "No NVIDIA driver" in text
-    assert "no effect" in text
+    assert "no effect" not in text  # of the default policy: nobody chose it
     assert "All 240 experts run on the CPU" in text
 
 
@@ -163,6 +163,9 @@ def test_the_plan_says_how_missing_experts_run(policy: str) -> None:
     without = make_plan(machine(None), MIXTRAL, options)
     assert without.policy_text() == ""
     assert not any("has been calibrated" in note for note in without.notes)
+    assert any("has no effect" in note for note in without.notes) == (policy in ("paper", "stream"))
+    benchmark = make_plan(machine(24), MIXTRAL, options, measured_later=True)
+    assert not any("calibrated" in note for note in benchmark.notes)
 
 
 def test_working_together_is_expected_to_gain_something_at_best() -> None:

@@ -11,7 +11,7 @@ import torch
 from engine.accounting import TimeAccount
 from engine.calibration import probes
 from engine.calibration.popularity import read_popularity
-from engine.calibration.probes import DecodeProbes, shuffled_experts
+from engine.calibration.probes import DecodeProbes, expert_blocks, shuffled_experts
 from engine.calibration.stand_ins import CountedRouting, TimedCpuExperts
 from engine.calibration.timing import measure
 from engine.events import Phase, Place
@@ -72,6 +72,18 @@ def test_shuffled_experts_are_all_experts_in_a_repeatable_order() -> None:
     assert sorted(order) == [(layer, expert) for layer in range(3) for expert in range(4)]
     assert order == shuffled_experts(3, 4)
     assert order != shuffled_experts(3, 4, seed=1)
+
+
+def test_experts_without_memory_are_not_measured_unless_there_are_no_others(parts: LoadedModel) -> None:
+    def places() -> set[int]:
+        return {block.data_ptr() for block in expert_blocks(parts.bank)}
+
+    everything = places()
+    parts.bank.drop(1, 0)
+    assert everything - places() == {parts.bank.block(1, 0).data_ptr()}
+    for layer, expert in shuffled_experts(*parts.bank.held.shape):
+        parts.bank.drop(layer, expert)
+    assert places() == everything
 
 
 @pytest.mark.usefixtures("few_steps")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine.bench import driver
+from engine.calibration import kernels
 from engine.cli import main
 from kernels import native
+from kernels.tuning_probe import measure_tuning
 
 MODEL = "bench model --preset tiny --device cpu --threads 2 --prompts 8,16 --tokens 4 --repeats 1"
 COMPARE = "bench compare --preset tiny --device cpu --threads 2"
@@ -22,6 +25,7 @@ def short_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
     from engine.bench import model_rates
 
     real = model_rates.measure_rates
+    monkeypatch.setattr(kernels, "measure_tuning", partial(measure_tuning, seconds=1e-3))
 
     def measure_rates(parts: Any, cancel: Any, gpu: Any) -> Any:
         return real(parts, cancel, gpu, seconds=0.01)
@@ -66,7 +70,9 @@ def test_the_table_says_that_policies_mean_the_same_without_a_gpu(capsys: pytest
 @pytest.mark.parametrize("precision", ["int8", "int4"])
 def test_other_precisions_are_measured_too(precision: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*MODEL.split(), "--precision", precision, "--quiet"]) == 0
-    assert f"experts in {precision}" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"experts in {precision}" in out
+    assert "\nKernels: " in out
 
 
 @pytest.mark.parametrize(
