@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QLabel, QMainWindow, QSplitter, QWidget
 
 from app.chat.chats import ChatsController
 from app.chat.list_model import ChatListModel
-from app.chat.list_view import SideBar
 from app.chat.notices import Action, MessageNotice, describe
 from app.chat.page import ChatPage
 from app.chat.session import ChatSession
+from app.chat.sidebar import SideBar
 from app.dialogs import show_error
 from app.exporting import ExportFlow
 from app.focus import move_focus
@@ -148,6 +148,7 @@ class MainWindow(QMainWindow):
         self.page.sidebar_toggled.connect(self.toggle_sidebar)
         self.page.panel_toggled.connect(self.toggle_panel)
         self.sidebar.new_chat.connect(self.page.focus_composer)
+        self.chats.place_found.connect(self.page.view.reveal)
         stop = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
         stop.activated.connect(session.stop)
         unsubscribe = self._settings.subscribe(self._on_setting)
@@ -161,6 +162,9 @@ class MainWindow(QMainWindow):
             [
                 Command("new", tr("&New chat"), "Ctrl+N", self._new_chat),
                 Command("rename", tr("&Rename chat"), "", self._rename),
+                Command("pin", tr("&Pin or unpin chat"), "Ctrl+Shift+P", self._pin),
+                Command("archive", tr("&Archive chat or bring it back"), "Ctrl+Shift+A", self._archive),
+                Command("duplicate", tr("D&uplicate chat"), "Ctrl+Shift+D", self._duplicate),
                 Command("delete", tr("&Delete chat"), "", self._delete),
                 None,
                 Command("regenerate", tr("Re&generate the answer"), "Ctrl+R", session.regenerate),
@@ -185,6 +189,7 @@ class MainWindow(QMainWindow):
             tr("&View"),
             [
                 Command("sidebar", tr("L&ist of chats"), "F9", self.toggle_sidebar),
+                Command("archived", tr("Archi&ved chats"), "", self._show_archive),
                 Command("panel", tr("Live &panel"), "F10", self.toggle_panel, checkable=True),
                 None,
                 Command("theme_system", tr("Colours as the &desktop"), "", lambda: self._theme("system")),
@@ -215,6 +220,26 @@ class MainWindow(QMainWindow):
         if self.session.conversation is not None:
             self.sidebar.show()
             self.chats.delete(self.session.conversation.id)
+
+    def _pin(self) -> None:
+        chat = self.session.conversation
+        if chat is not None:
+            self.chats.pin(chat.id, not chat.pinned)
+
+    def _archive(self) -> None:
+        chat = self.session.conversation
+        if chat is not None:
+            self.sidebar.show()
+            self.chats.archive(chat.id, not chat.archived)
+
+    def _duplicate(self) -> None:
+        if self.session.conversation is not None:
+            self.chats.duplicate(self.session.conversation.id)
+
+    def _show_archive(self) -> None:
+        self.sidebar.show()
+        self.sidebar.archive_button.toggle()
+        self.sidebar.list.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _export(self) -> None:
         if self.session.conversation is not None:
@@ -255,7 +280,7 @@ class MainWindow(QMainWindow):
     def _show_title(self, conversation: Conversation | None) -> None:
         name = tr("Fiddler Chat")
         self.setWindowTitle(f"{conversation.title} – {name}" if conversation else name)
-        for action in ("rename", "delete", "export"):
+        for action in ("rename", "pin", "archive", "duplicate", "delete", "export"):
             self.menus.actions[action].setEnabled(conversation is not None)
         self._on_busy(self.session.busy)
 

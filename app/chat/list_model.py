@@ -1,4 +1,4 @@
-"""The chat list as a Qt model: the latest change first, titles editable."""
+"""The chat list as a Qt model: pinned chats first, then the latest change; titles editable."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 
 from app.i18n import tr
 from app.storage import Summary
+from app.storage.search_query import spans
 
 _MARKS = re.compile(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")  # Markdown's, which say nothing in a preview
 Index = QModelIndex | QPersistentModelIndex
@@ -22,10 +23,14 @@ class ChatListModel(QAbstractListModel):
 
     PREVIEW = Qt.ItemDataRole.UserRole
     ID = Qt.ItemDataRole.UserRole + 1
+    PLACE = Qt.ItemDataRole.UserRole + 2  # the message that a search found, None for no such
+    MARKS = Qt.ItemDataRole.UserRole + 3  # where the sought words are in the preview: (start, length)
+    CHAT = Qt.ItemDataRole.UserRole + 4  # the `Conversation`
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._chats: list[Summary] = []
+        self._terms: tuple[str, ...] = ()  # what was sought
         self._answering: int | None = None  # the chat in which an answer is being written
 
     @property
@@ -41,9 +46,10 @@ class ChatListModel(QAbstractListModel):
         """The row of a chat, -1 if it is not in the list."""
         return self.ids.index(conversation_id) if conversation_id in self.ids else -1
 
-    def set_chats(self, chats: Sequence[Summary]) -> None:
-        """Show another list; where the chats and their order are the same, only texts change."""
-        if [chat.conversation.id for chat in chats] == self.ids:
+    def set_chats(self, chats: Sequence[Summary], terms: tuple[str, ...] = ()) -> None:
+        """Show another list, found by `terms`; where chats and order are the same, only texts change."""
+        again, self._terms = terms != self._terms, terms
+        if not again and [chat.conversation.id for chat in chats] == self.ids:
             changed = [row for row, chat in enumerate(chats) if chat != self._chats[row]]
             self._chats = list(chats)
             for row in changed:
@@ -73,16 +79,30 @@ class ChatListModel(QAbstractListModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return chat.conversation.title
         if role == Qt.ItemDataRole.AccessibleDescriptionRole:
-            if chat.conversation.id == self._answering:
-                return tr("An answer is being written. {preview}", preview=chat.preview)
-            return chat.preview
+            return self._spoken(chat)
         if role == self.PREVIEW:
             if chat.conversation.id == self._answering:
                 return tr("Answering…")
             return _MARKS.sub("", chat.preview)
+        return self._more(chat, role)
+
+    def _more(self, chat: Summary, role: int) -> Any:
         if role == self.ID:
             return chat.conversation.id
-        return None
+        if role == self.PLACE:
+            return chat.place
+        if role == self.MARKS:
+            return spans(_MARKS.sub("", chat.preview), self._terms) if chat.place is not None else []
+        return chat.conversation if role == self.CHAT else None
+
+    def _spoken(self, chat: Summary) -> str:
+        """What a screen reader says after the title."""
+        states = {
+            tr("An answer is being written."): chat.conversation.id == self._answering,
+            tr("Pinned."): chat.conversation.pinned,
+            tr("Archived."): chat.conversation.archived,
+        }
+        return " ".join([*(text for text, holds in states.items() if holds), chat.preview])
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         """Every chat can be renamed in place."""

@@ -113,7 +113,7 @@ class ChatPage(QWidget):
         session.begun.connect(self._on_begun)
         session.renamed.connect(self._on_renamed)
         session.message_added.connect(self._on_added)
-        session.message_removed.connect(view.remove_last)
+        session.messages_changed.connect(view.update_messages)
         session.message_finished.connect(view.finish_message)
         session.text_added.connect(view.append_text)
         session.prompt_progress.connect(view.show_prompt_progress)

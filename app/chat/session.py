@@ -52,7 +52,7 @@ class ChatSession(QObject):
     begun = Signal(object)  # Conversation: the chat that is shown was saved with its first message
     renamed = Signal(object)  # Conversation shown, with its new title
     message_added = Signal(object)  # MessageRow at the end
-    message_removed = Signal()  # the last one, before it is answered anew
+    messages_changed = Signal(object)  # the messages shown, after some of them went or others came
     message_finished = Signal(object)  # MessageRow as it ended
     text_added = Signal(int, str)  # message id, more text
     prompt_progress = Signal(int, object)
@@ -209,7 +209,7 @@ class ChatSession(QObject):
                 self._append(exchange.history[-1])
             elif self._messages and self._messages[-1].role == "assistant":
                 self._messages.pop()
-                self.message_removed.emit()
+                self.messages_changed.emit(self.messages)
             self._append(exchange.answer)
         self._starting = False
         self.busy_changed.emit(True)
@@ -292,9 +292,13 @@ class ChatSession(QObject):
         self.message_finished.emit(row)
         self.busy_changed.emit(self.busy)
 
-    @Slot(object)
-    def _on_renamed(self, conversation: Conversation) -> None:
+    def adopt(self, conversation: Conversation) -> None:
+        """The chat was changed in the store: if it is the one that is shown, show it as it is now."""
         if self._conversation is not None and self._conversation.id == conversation.id:
             self._conversation = conversation
             self.renamed.emit(conversation)
+
+    @Slot(object)
+    def _on_renamed(self, conversation: Conversation) -> None:
+        self.adopt(conversation)
         self.list_changed.emit()

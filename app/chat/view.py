@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app.chat.message import AssistantMessage, UserMessage, make_view
+from app.chat.passage import mark_passage
 from app.i18n import tr
 from app.storage.rows import MessageRow
 from app.theme import mark, theme
 from engine.events import PromptProgress
 
 COLUMN_CHARACTERS = 96  # width of the text column, in average characters
-PAGE = 40  # messages that are laid out at once; earlier ones on request
+PAGE = 40  # messages that are laid out at once; earlier and later ones on request
 SIDE = 24  # pixels to the left and right of the column, at least
+_GOAL_MS = 1000  # how long a place is kept while the messages above it get their heights
 _NEAR_END = 24  # pixels: closer to the end than this counts as being at the end
 
 
@@ -32,20 +34,25 @@ class ConversationView(QScrollArea):
         self.setAccessibleName(tr("Conversation"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._rows: list[MessageRow] = []  # of the whole conversation
-        self._views: list[UserMessage | AssistantMessage] = []  # of the last of them
+        self._views: list[UserMessage | AssistantMessage] = []  # of some of them, one after the other
+        self._first = 0  # the place in `_rows` of the first that is laid out
         self._following = True
         self._from_end: int | None = None  # the place to keep while earlier messages are laid out above it
+        self._goal: tuple[UserMessage | AssistantMessage, Sequence[str]] | None = None  # a place to be kept
+        self._goal_timer = QTimer(self, interval=_GOAL_MS, singleShot=True)
+        self._goal_timer.timeout.connect(self._forget_goal)
         self._placing = False  # the view scrolls by itself, not the reader
         self._column = QWidget()
         self._column.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._messages = QVBoxLayout(self._column)
         self._messages.setContentsMargins(0, 18, 0, 26)
         self._messages.setSpacing(20)
-        self._earlier = QToolButton()
-        mark(self._earlier, pill=True)
-        self._earlier.clicked.connect(self._show_earlier)
-        self._earlier.hide()
-        self._messages.addWidget(self._earlier, 0, Qt.AlignmentFlag.AlignHCenter)
+        self._earlier, self._later = QToolButton(), QToolButton()
+        for button, show in ((self._earlier, self._show_earlier), (self._later, self._show_later)):
+            mark(button, pill=True)
+            button.clicked.connect(show)
+            button.hide()
+            self._messages.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
         self._messages.addStretch(1)
         self._content = QWidget()
         row = self._row = QHBoxLayout(self._content)
@@ -64,6 +71,7 @@ class ConversationView(QScrollArea):
         self._new_text.hide()
         bar = self.verticalScrollBar()
         bar.valueChanged.connect(self._on_scrolled)
+        bar.actionTriggered.connect(self._forget_goal)  # the reader's own doing, unlike a changed value
         bar.rangeChanged.connect(self._on_range_changed)
         self._column.installEventFilter(self)
 
@@ -79,28 +87,51 @@ class ConversationView(QScrollArea):
 
     def show_messages(self, rows: Sequence[MessageRow]) -> None:
         """Show another conversation, from its end."""
-        self._from_end = None
-        self._clear()
         self._rows = list(rows)
-        for row in self._rows[-PAGE:]:
+        self._lay_out(len(rows) - PAGE)
+        self.scroll_to_end()
+
+    def update_messages(self, rows: Sequence[MessageRow]) -> None:
+        """The conversation has another continuation, or lacks a turn: what is the same stays as it is."""
+        same = 0
+        for before, now in zip(self._rows, rows, strict=False):
+            if before != now:
+                break
+            same += 1
+        self._from_end = self._goal = None
+        reaches = self._reaches_end
+        self._rows = list(rows)
+        if same < self._first:
+            self._lay_out(max(0, same - PAGE // 2))
+            return
+        for view in self._views[same - self._first :]:
+            self._discard(view)
+        del self._views[same - self._first :]
+        shown = len(rows) if reaches else self._first + PAGE
+        for row in rows[self._first + len(self._views) : shown]:
             self._insert(row, len(self._views))
         self._after_change()
-        self.scroll_to_end()
 
     def add_message(self, row: MessageRow) -> None:
         """Add a message at the end and go there: the user has just sent it, or asked for it."""
+        if not self._reaches_end:
+            self._lay_out(len(self._rows) - PAGE)
         self._rows.append(row)
         self._insert(row, len(self._views))
         self._after_change()
         self.scroll_to_end()
 
-    def remove_last(self) -> None:
-        """Take the last message off, before another answer to the same question."""
-        self._rows.pop()
-        view = self._views.pop()
-        self._messages.removeWidget(view)
-        view.deleteLater()
-        self._after_change()
+    def reveal(self, message_id: int, terms: Sequence[str] = ()) -> None:
+        """Go to a message and mark the first of the sought words in it."""
+        place = next((place for place, row in enumerate(self._rows) if row.id == message_id), None)
+        if place is None:
+            return
+        if not self._first <= place < self._first + len(self._views):
+            self._lay_out(max(0, place - PAGE // 2))
+        self._following, self._from_end = False, None
+        self._goal = (self._views[place - self._first], terms)
+        QTimer.singleShot(0, self, self._go_to_goal)  # once it is laid out
+        self._goal_timer.start()
 
     def append_text(self, message_id: int, text: str) -> None:
         """Add streamed text to a message of this conversation; others are ignored."""
@@ -127,7 +158,7 @@ class ConversationView(QScrollArea):
 
     def scroll_to_end(self) -> None:
         """Go to the end, and stay there while text streams in."""
-        self._following = True
+        self._following, self._goal = True, None
         self._new_text.hide()
         bar = self.verticalScrollBar()
         bar.setValue(bar.maximum())
@@ -165,28 +196,64 @@ class ConversationView(QScrollArea):
     def _show_earlier(self) -> None:
         """Lay out one page more, keeping what the reader sees where it is."""
         bar = self.verticalScrollBar()
-        self._from_end = bar.maximum() - bar.value()
-        last = len(self._rows) - len(self._views)
-        for index, row in enumerate(self._rows[max(0, last - PAGE) : last]):
+        self._from_end, self._goal = bar.maximum() - bar.value(), None
+        last, self._first = self._first, max(0, self._first - PAGE)
+        for index, row in enumerate(self._rows[self._first : last]):
             self._insert(row, index)
         self._after_change()
 
-    def _after_change(self) -> None:
-        hidden = len(self._rows) - len(self._views)
-        self._earlier.setVisible(hidden > 0)
-        self._earlier.setText(tr("Show earlier messages ({n})", n=hidden))
-        for view in self._views:
-            view.set_last(view is self._views[-1])
+    def _show_later(self) -> None:
+        """Lay out one page more below."""
+        self._following = False
+        end = self._first + len(self._views)
+        for row in self._rows[end : end + PAGE]:
+            self._insert(row, len(self._views))
+        self._after_change()
 
-    def _clear(self) -> None:
+    @property
+    def _reaches_end(self) -> bool:
+        return self._first + len(self._views) == len(self._rows)
+
+    def _lay_out(self, first: int) -> None:
+        """Show one page, from a place in the conversation on."""
+        self._from_end = self._goal = None
         for view in self._views:
-            self._messages.removeWidget(view)
-            view.hide()
-            view.deleteLater()
-        self._views, self._rows = [], []
+            self._discard(view)
+        self._views, self._first = [], max(0, first)
+        for row in self._rows[self._first : self._first + PAGE]:
+            self._insert(row, len(self._views))
+        self._after_change()
+
+    @Slot()
+    def _forget_goal(self) -> None:
+        self._goal = None
+
+    def _go_to_goal(self) -> None:
+        if self._goal is None:
+            return
+        view, terms = self._goal
+        place = mark_passage(view, terms)
+        top = view.mapTo(self._content, QPoint(0, place.top() if place else 0)).y()
+        self._placing = True
+        self.verticalScrollBar().setValue(top - self.viewport().height() // 3)
+        self._placing = False
+
+    def _after_change(self) -> None:
+        later = len(self._rows) - self._first - len(self._views)
+        self._earlier.setVisible(self._first > 0)
+        self._earlier.setText(tr("Show earlier messages ({n})", n=self._first))
+        self._later.setVisible(later > 0)
+        self._later.setText(tr("Show later messages ({n})", n=later))
+        for view in self._views:
+            view.set_last(view is self._views[-1] and not later)
+
+    def _discard(self, view: UserMessage | AssistantMessage) -> None:
+        self._messages.removeWidget(view)
+        view.hide()
+        view.deleteLater()
 
     def _streaming_view(self, message_id: int) -> AssistantMessage | None:
-        last = self._views[-1] if self._views else None
+        last = self._views[-1] if self._views and self._reaches_end else None
         if isinstance(last, AssistantMessage) and last.row.id == message_id:
             return last
         return None
@@ -206,6 +273,8 @@ class ConversationView(QScrollArea):
         self._placing = True
         if self._from_end is not None:
             self.verticalScrollBar().setValue(maximum - self._from_end)
+        elif self._goal is not None:  # the messages above have got their heights
+            QTimer.singleShot(0, self, self._go_to_goal)
         elif self._following:
             self.verticalScrollBar().setValue(maximum)
         self._placing = False

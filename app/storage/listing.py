@@ -19,10 +19,11 @@ _LATEST = (
 _SELECT = f"SELECT c.*, {_COUNT} AS messages, {_LATEST} AS preview FROM conversation AS c"
 
 
-def list_conversations(db: sqlite3.Connection, *, archived: bool) -> list[Summary]:
+def list_conversations(db: sqlite3.Connection, *, archived: bool | None) -> list[Summary]:
     """The chats that are not deleted, the pinned ones first. Raises `sqlite3.Error`."""
     order = "ORDER BY pinned DESC, activity DESC"
-    rows = db.execute(f"{_SELECT} WHERE deleted IS NULL AND archived = ? {order}", (int(archived),))
+    which = "" if archived is None else f" AND archived = {int(archived)}"
+    rows = db.execute(f"{_SELECT} WHERE deleted IS NULL{which} {order}")
     return [_summary(row) for row in rows]
 
 

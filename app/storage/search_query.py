@@ -15,7 +15,7 @@ from app.text import fold
 PREVIEW_CHARACTERS = 160
 INDEXED_CHARACTERS = 3  # the index knows every run of three characters
 _MOST_TERMS = 16
-_BEFORE_MATCH = 40  # characters of context before a match in its snippet
+_BEFORE_MATCH = 24  # characters of context before a match in its snippet
 _TERM = re.compile(r'["“”„]([^"“”„]*)["“”„]?|([^\s"“”„]+)')
 
 

@@ -175,11 +175,11 @@ def test_regenerating_replaces_the_answer_and_keeps_the_old_one(
 ) -> None:
     chat = ask(qtbot, session)
     factory.script = ["Another."]
-    removed: list[bool] = []
-    session.message_removed.connect(lambda: removed.append(True))
+    removed: list[int] = []
+    session.messages_changed.connect(lambda rows: removed.append(len(rows)))
     session.regenerate()
     wait_free(qtbot, session)
-    assert removed == [True]
+    assert removed == [1]
     assert [row.content for row in session.messages][1:] == ["Another."]
     assert factory.engine.conversations[-1] == [Message("user", "What is the capital of France?")]
     opened = read(qtbot, storage, lambda store: store.messages(chat, all_versions=True))

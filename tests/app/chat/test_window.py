@@ -244,7 +244,7 @@ def test_the_search_narrows_the_list(qtbot: QtBot, window: MainWindow, factory: 
     qtbot.waitUntil(lambda: listed(window) == ["Something"], timeout=5000)
     window.sidebar.search.setText("nowhere")
     qtbot.waitUntil(lambda: listed(window) == [], timeout=5000)
-    assert window.sidebar.empty.text() == "No chat contains this text."
+    assert window.sidebar.remark.text() == "No chat contains this text."
     window.sidebar.search.clear()
     qtbot.waitUntil(lambda: len(listed(window)) == 2, timeout=5000)
 

@@ -1,0 +1,49 @@
+"""An offer, for a while, to take back what was just done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
+
+from app.i18n import tr
+from app.theme import mark
+from app.widgets.elided import ElidedText
+
+UNDO_MS = 12_000
+
+
+class UndoBar(QFrame):
+    """Hidden until there is something to take back."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        mark(self, card=True)
+        self._take_back: Callable[[], object] = lambda: None
+        self._label = ElidedText()
+        self.button = QPushButton(tr("Undo"))
+        self.button.clicked.connect(self._undo)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(UNDO_MS)
+        self._timer.timeout.connect(self.hide)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 6, 6, 6)
+        row.addWidget(self._label, 1)
+        row.addWidget(self.button)
+        self.hide()
+
+    def offer(self, text: str, take_back: Callable[[], object]) -> None:
+        """Say what was done; the button calls `take_back`. Replaces an earlier offer."""
+        self._take_back = take_back
+        self._label.setText(text)
+        self.setAccessibleName(text)
+        self.button.setAccessibleDescription(text)
+        self.show()
+        self._timer.start()
+
+    def _undo(self) -> None:
+        self.hide()
+        self._timer.stop()
+        self._take_back()

@@ -1,0 +1,121 @@
+"""The store's operations on whole chats: begin, list, search, name, pin, put away, copy, delete."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from app.i18n import tr
+from app.storage import index
+from app.storage.base import Store
+from app.storage.copying import copy_conversation
+from app.storage.database import reading, transaction
+from app.storage.errors import DamagedError, StorageError
+from app.storage.listing import list_conversations, search_conversations
+from app.storage.rows import Conversation, Summary, to_millis
+from app.storage.search_query import Query, parse
+from app.text import one_line
+from engine.text import clean_text
+
+KEEP_DELETED = timedelta(days=7)  # how long a deleted chat can be brought back
+
+
+class Conversations(Store):
+    """Everything that does not look into a chat."""
+
+    def create_conversation(self, title: str = "", model: str = "", system_prompt: str = "") -> Conversation:
+        """Begin a chat; an empty title becomes “New chat”."""
+        now = to_millis(self._clock())
+        name = one_line(title) or tr("New chat")
+        with transaction(self._db, self.path, tr("The new chat could not be saved.")):
+            cursor = self._db.execute(
+                "INSERT INTO conversation (title, model, system_prompt, created, updated, activity)"
+                " VALUES (?, ?, ?, ?, ?, (SELECT ifnull(max(activity), 0) + 1 FROM conversation))",
+                (name, model, clean_text(system_prompt), now, now),
+            )
+            return self._conversation(cursor.lastrowid or 0)
+
+    def conversation(self, conversation_id: int) -> Conversation:
+        """One chat, also a deleted one that can still be brought back; `StorageError` if there is none."""
+        with reading(self.path, tr("The chat could not be read.")):
+            return self._conversation(conversation_id)
+
+    def conversations(self, search: str | None = None, *, archived: bool | None = False) -> list[Summary]:
+        """The chats, pinned ones first, then the latest change.
+
+        With `archived`, those put away instead; with None for it, both kinds.
+
+        With `search` (see `search_query`), the chats of both kinds that have it in their title or a text.
+        """
+        query = parse(search or "")
+        if not query.terms:
+            with reading(self.path, tr("The list of chats could not be read.")):
+                return list_conversations(self._db, archived=archived)
+        try:
+            return self._search(query)
+        except DamagedError:  # of all that a search reads, only the index is not checked at the start
+            with transaction(self._db, self.path, tr("The index for searching could not be renewed.")):
+                index.rebuild(self._db)
+            return self._search(query)
+
+    def index_some(self) -> bool:
+        """Bring the search index a step closer to the messages; whether more is left to do."""
+        what = tr("The index for searching could not be written.")
+        with reading(self.path, what):
+            if not index.is_behind(self._db):
+                return False
+        with transaction(self._db, self.path, what):
+            index.catch_up(self._db)
+        return True
+
+    def rename(self, conversation_id: int, title: str) -> Conversation:
+        """Give a chat another title (its place in the list stays)."""
+        name = one_line(title)
+        if not name:
+            raise StorageError(tr("A chat needs a name."), action=tr("Type at least one character."))
+        return self._set(conversation_id, "title", name)
+
+    def delete(self, conversation_id: int) -> Conversation:
+        """Take a chat off the list; `undelete` brings it back until it is purged."""
+        return self._set(conversation_id, "deleted", to_millis(self._clock()))
+
+    def undelete(self, conversation_id: int) -> Conversation:
+        """Bring a deleted chat back, with everything in it."""
+        return self._set(conversation_id, "deleted", None)
+
+    def purge(self, keep: timedelta = KEEP_DELETED) -> int:
+        """Remove for good what was deleted more than `keep` ago; return the number of chats."""
+        before = to_millis(self._clock() - keep)
+        with transaction(self._db, self.path, tr("Deleted chats could not be removed.")):
+            purged = self._db.execute("DELETE FROM conversation WHERE deleted <= ?", (before,)).rowcount
+            if purged:
+                index.forget_deleted(self._db)
+            return purged
+
+    def pin(self, conversation_id: int, pinned: bool) -> Conversation:
+        """Keep a chat at the top of the list, or no longer."""
+        return self._set(conversation_id, "pinned", int(pinned))
+
+    def archive(self, conversation_id: int, archived: bool) -> Conversation:
+        """Put a chat away from the list, or back onto it; searches find it in either place."""
+        return self._set(conversation_id, "archived", int(archived))
+
+    def archived_count(self) -> int:
+        """How many chats are put away."""
+        with reading(self.path, tr("The list of chats could not be read.")):
+            query = "SELECT count(*) FROM conversation WHERE archived = 1 AND deleted IS NULL"
+            return int(self._db.execute(query).fetchone()[0])
+
+    def duplicate(self, conversation_id: int) -> Conversation:
+        """Begin a chat with everything that another holds, alternatives included; the latest in the list."""
+        with transaction(self._db, self.path, tr("The chat could not be copied.")):
+            chat = self._conversation(conversation_id)
+            title = tr("{title} (copy)", title=chat.title)
+            copy = copy_conversation(self._db, conversation_id, title, to_millis(self._clock()))
+            self._touch(copy)
+            return self._conversation(copy)
+
+    def _search(self, query: Query) -> list[Summary]:
+        while self.index_some():
+            pass
+        with reading(self.path, tr("The chats could not be searched.")):
+            return search_conversations(self._db, query)
