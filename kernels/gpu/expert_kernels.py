@@ -14,6 +14,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from kernels.gpu.pairs import load_pair, members_of, place_of
 from kernels.gpu.words import (
     BF16,
     BLOCK_GROUPS,
@@ -29,74 +30,6 @@ from kernels.gpu.words import (
     unscale_even,
     unscale_odd,
 )
-
-
-@triton.jit
-def _place_of(
-    ids: tl.tensor,
-    table: tl.tensor,
-    expert: tl.tensor,
-    place: tl.tensor,
-    first_pair: tl.tensor,
-    EXPERTS: tl.constexpr,
-    STREAMED: tl.constexpr,
-) -> tuple[tl.tensor, tl.tensor]:
-    """(The expert of a pair, its place): a place of -1 means that there is nothing to do."""
-    wanted = tl.load(ids + first_pair)
-    if STREAMED:
-        found = tl.where(wanted == expert, place, -1)
-    else:
-        known = (wanted >= 0) & (wanted < EXPERTS)
-        found = tl.load(table + tl.where(known, wanted, 0))
-        found = tl.where(known, found, -1)
-    return wanted, found
-
-
-@triton.jit
-def _members(
-    ids: tl.tensor,
-    wanted: tl.tensor,
-    first_pair: tl.tensor,
-    pairs: tl.tensor,
-    MEMBERS: tl.constexpr,
-    PAIRS: tl.constexpr,
-) -> tuple[tl.tensor, tl.tensor]:
-    """(MEMBERS pairs that are served with this one, -1 for none; whether another program serves this one).
-
-    The pairs of an expert are divided, in their order, into runs of MEMBERS; the first of a run serves it.
-    """
-    members = (first_pair,)
-    served = first_pair < 0
-    if MEMBERS > 1:
-        index = tl.arange(0, PAIRS)
-        same = (tl.load(ids + index, mask=index < pairs, other=-1) == wanted) & (index < pairs)
-        rank = tl.cumsum(same.to(tl.int32), 0) - 1
-        own_rank = tl.sum(tl.where(index == first_pair, rank, 0))
-        served = own_rank % MEMBERS != 0
-        for number in tl.static_range(1, MEMBERS):
-            members = members + (tl.max(tl.where(same & (rank == own_rank + number), index, -1)),)
-    return members, served
-
-
-@triton.jit
-def _load_pair(
-    x: tl.tensor, at: tl.tensor, first: tl.tensor, second: tl.tensor, PAIRED: tl.constexpr
-) -> tuple[tl.tensor, tl.tensor]:
-    """Activations `at` and `at` + 1 as float32, zero where `first` or `second` is not set.
-
-    PAIRED: both are always there together and aligned, and one load takes them.
-    """
-    if PAIRED:
-        if x.dtype.element_ty == tl.bfloat16:
-            both = tl.load(x.to(tl.pointer_type(tl.uint32)) + (at >> 1), mask=first, other=0)
-            even, odd = both << 16, both & 0xFFFF0000
-        else:
-            both = tl.load(x.to(tl.pointer_type(tl.uint64)) + (at >> 1), mask=first, other=0)
-            even, odd = both.to(tl.uint32), (both >> 32).to(tl.uint32)
-        return even.to(tl.float32, bitcast=True), odd.to(tl.float32, bitcast=True)
-    even = tl.load(x + at, mask=first, other=0.0).to(tl.float32)
-    odd = tl.load(x + at + 1, mask=second, other=0.0).to(tl.float32)
-    return even, odd
 
 
 @triton.jit(do_not_specialize=["magic", "pairs", "expert", "place", "first"])
@@ -131,10 +64,10 @@ def gate_up(
     """
     first_pair = tl.program_id(0)
     tile = tl.program_id(1)
-    wanted, found = _place_of(ids, table, expert, place, first_pair, EXPERTS, STREAMED)
+    wanted, found = place_of(ids, table, expert, place, first_pair, EXPERTS, STREAMED)
     if found < 0:
         return
-    members, served = _members(ids, wanted, first_pair, pairs, MEMBERS, PAIRS)
+    members, served = members_of(ids, wanted, first_pair, pairs, MEMBERS, PAIRS)
     if served:
         return
 
@@ -181,7 +114,7 @@ def gate_up(
                 gate_sum, up_sum, total_sum = (), (), ()
                 for number in tl.static_range(MEMBERS):
                     token = tl.maximum(members[number], 0) // TOP_K * HIDDEN
-                    even, odd = _load_pair(x, token + col, col < HIDDEN, col + 1 < HIDDEN, PAIRED)
+                    even, odd = load_pair(x, token + col, col < HIDDEN, col + 1 < HIDDEN, PAIRED)
                     total_sum = total_sum + (total[number] + (even + odd),)
                     even = unscale_even(even, step, FORMAT)[:, None]
                     odd = unscale_odd(odd, step, FORMAT)[:, None]
@@ -250,10 +183,10 @@ def down(
     """
     first_pair = tl.program_id(0)
     split = tl.program_id(2)
-    wanted, found = _place_of(ids, table, expert, place, first_pair, EXPERTS, STREAMED)
+    wanted, found = place_of(ids, table, expert, place, first_pair, EXPERTS, STREAMED)
     if found < 0:
         return
-    members, served = _members(ids, wanted, first_pair, pairs, MEMBERS, PAIRS)
+    members, served = members_of(ids, wanted, first_pair, pairs, MEMBERS, PAIRS)
     if served:
         return
 
@@ -296,7 +229,7 @@ def down(
                 for number in tl.static_range(MEMBERS):
                     col = panel * PANEL_ROWS + word * INPUTS + 2 * step
                     source = tl.maximum(members[number], 0) * (PANELS * PANEL_ROWS)
-                    even, odd = _load_pair(inner, source + col, ours, ours, True)
+                    even, odd = load_pair(inner, source + col, ours, ours, True)
                     total_sum = total_sum + (total[number] + (even + odd),)
                     even = unscale_even(even, step, FORMAT)[:, None]
                     odd = unscale_odd(odd, step, FORMAT)[:, None]
