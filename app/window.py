@@ -138,6 +138,10 @@ class MainWindow(QMainWindow):
         session.renamed.connect(self._show_title)
         session.failed.connect(self.show_error)
         session.stats.connect(self._show_stats)
+        session.opened.connect(lambda chat, rows: self.panel.show_chat(chat.id if chat else None, rows))
+        session.begun.connect(lambda chat: self.panel.show_chat(chat.id, []))
+        session.message_removed.connect(self._show_answers)
+        session.message_finished.connect(self.panel.end_answer)
         session.busy_changed.connect(self._on_busy)
         storage.failed.connect(self.show_error)
         storage.opened.connect(self._on_opened)
@@ -309,6 +313,10 @@ class MainWindow(QMainWindow):
     def _show_stats(self, stats: GenerationStats) -> None:
         self.panel.show_stats(stats)
         self._speed_text.setText(describe(stats))
+
+    def _show_answers(self) -> None:
+        chat = self.session.conversation
+        self.panel.show_chat(chat.id if chat else None, self.session.messages)
 
     def _on_setting(self, key: str, _value: object) -> None:
         if key.startswith(("appearance.", "chat.", "panel.")):

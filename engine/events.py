@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.accounting import TimeSplit
+from engine.pace import Pace
 
 
 class Phase(IntEnum):
@@ -93,6 +94,7 @@ class GenerationStats:
     time: TimeSplit = field(default_factory=TimeSplit)  # where the decode steps' time went
     prediction_error: float | None = None  # see Prediction
     refits: int = 0
+    pace: Pace = field(default_factory=Pace)  # when the answer's tokens came
 
 
 @dataclass(frozen=True)

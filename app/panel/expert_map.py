@@ -1,6 +1,7 @@
-"""The map of all experts: a row per layer, a cell per expert, darker where it is used more.
+"""The map of all experts: a row per layer, a cell per expert, stronger where it is chosen more.
 
-Experts in the GPU's memory have an outline and, where there is room, a dot. Nothing depends on hue.
+Experts in the GPU's memory have an outline and, where there is room, a dot. Nothing depends on hue. The arrow
+keys, Home, End and the page keys reach every cell.
 """
 
 from __future__ import annotations
@@ -12,15 +13,22 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.i18n import tr
 from app.panel.figures import ExpertGrid
+from app.panel.ticks import ticks
 from app.theme import theme
 
 _GAP = 2.0
+_MARGIN = 6  # between the layers' numbers and the cells
 _ROW_HEIGHT = 9
+_FAR = 1 << 20  # further than any map
 _STEPS = {
     Qt.Key.Key_Left: (0, -1),
     Qt.Key.Key_Right: (0, 1),
     Qt.Key.Key_Up: (-1, 0),
     Qt.Key.Key_Down: (1, 0),
+    Qt.Key.Key_Home: (0, -_FAR),
+    Qt.Key.Key_End: (0, _FAR),
+    Qt.Key.Key_PageUp: (-_FAR, 0),
+    Qt.Key.Key_PageDown: (_FAR, 0),
 }
 
 
@@ -57,40 +65,62 @@ class ExpertMap(QWidget):
     def sizeHint(self) -> QSize:
         """Rows that can be told apart."""
         rows = max(1, self._grid.layers)
-        return QSize(220, min(rows * (_ROW_HEIGHT + 2), 420))
+        return QSize(220, round(self._cells().top()) + min(rows * (_ROW_HEIGHT + 2), 420))
 
     def minimumSizeHint(self) -> QSize:
         """At least three pixels for each layer."""
-        return QSize(120, max(24, self._grid.layers * 4))
+        return QSize(120, round(self._cells().top()) + max(24, self._grid.layers * 4))
 
     def cell_at(self, place: QPointF) -> tuple[int, int] | None:
         """The (layer, expert) at a place of the widget."""
-        grid = self._grid
-        if not grid.layers or not self.rect().contains(place.toPoint()):
+        grid, area = self._grid, self._cells()
+        if not grid.layers or not area.contains(place):
             return None
-        layer = min(int(place.y() / self.height() * grid.layers), grid.layers - 1)
-        expert = min(int(place.x() / self.width() * grid.experts), grid.experts - 1)
+        layer = min(int((place.y() - area.top()) / area.height() * grid.layers), grid.layers - 1)
+        expert = min(int((place.x() - area.left()) / area.width() * grid.experts), grid.experts - 1)
         return layer, expert
 
     def cell_rect(self, layer: int, expert: int) -> QRectF:
         """Where a cell is painted."""
-        width, height = self.width() / self._grid.experts, self.height() / self._grid.layers
-        gap = min(_GAP, height / 4)
-        return QRectF(expert * width + gap / 2, layer * height + gap / 2, width - gap, height - gap)
+        area = self._cells()
+        width, height = area.width() / self._grid.experts, area.height() / self._grid.layers
+        gap = min(_GAP, height / 4, width / 4)
+        left, top = area.left() + expert * width, area.top() + layer * height
+        return QRectF(left + gap / 2, top + gap / 2, width - gap, height - gap)
+
+    def labels(self) -> list[tuple[str, QRectF]]:
+        """The numbers of layers and experts that have room, and where they stand."""
+        grid, area, metrics = self._grid, self._cells(), self.fontMetrics()
+        if not grid.layers:
+            return []
+        line, digit = metrics.height(), self._digit()
+        height, width = area.height() / grid.layers, area.width() / grid.experts
+        found = []
+        for layer in ticks(grid.layers, height, line):
+            middle = area.top() + (layer + 0.5) * height
+            found.append((str(layer + 1), QRectF(0, middle - digit / 2, area.left() - _MARGIN, digit)))
+        wide = metrics.horizontalAdvance(str(grid.experts)) + 2
+        for expert in ticks(grid.experts, width, wide + 4):
+            middle = area.left() + (expert + 0.5) * width
+            found.append((str(expert + 1), QRectF(middle - wide / 2, 0, wide, digit)))
+        return found
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint every cell, and the keyboard's cursor when the map has the focus."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         grid, colors = self._grid, theme().colors
+        painter.setPen(colors.muted)
+        for text, box in self.labels():
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextDontClip, text)
         heat = grid.heat
         for layer, expert in np.ndindex(grid.layers, grid.experts):
             rect = self.cell_rect(layer, expert)
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(_blend(colors.track, colors.accent, float(heat[layer, expert])))
+            painter.setBrush(heat_color(float(heat[layer, expert])))
             painter.drawRoundedRect(rect, 2, 2)
             if grid.residency[layer, expert]:
-                self._mark_resident(painter, rect)
+                mark_resident(painter, rect)
         if self.hasFocus() and grid.layers:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colors.link, 2))
@@ -148,16 +178,37 @@ class ExpertMap(QWidget):
         self.setAccessibleDescription(text or self._grid.describe())
         self.described.emit(text)
 
-    @staticmethod
-    def _mark_resident(painter: QPainter, rect: QRectF) -> None:
-        colors = theme().colors
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(colors.text, 1.6))
-        painter.drawRoundedRect(rect.adjusted(0.8, 0.8, -0.8, -0.8), 2, 2)
-        if rect.height() >= 8:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colors.text)
-            painter.drawEllipse(rect.center(), 1.8, 1.8)
+    def _cells(self) -> QRectF:
+        """Where the cells are, right of the layers' numbers and below the experts'."""
+        metrics = self.fontMetrics()
+        left = metrics.horizontalAdvance(str(max(1, self._grid.layers))) + _MARGIN
+        digit = self._digit()
+        top = digit + max(_MARGIN, digit / 2)  # the first layer's number may reach up that far
+        return QRectF(left, top, max(1, self.width() - left), max(1, self.height() - top))
+
+    def _digit(self) -> int:
+        """The height of a number: without the room that lines of text need."""
+        return self.fontMetrics().capHeight() + 3
+
+
+def heat_color(heat: float) -> QColor:
+    """The colour of a cell, from 0 (never chosen) to 1 (the most in its layer): each lighter or darker."""
+    return _blend(theme().colors.track, theme().colors.accent, heat)
+
+
+def mark_resident(painter: QPainter, rect: QRectF) -> None:
+    """Outline a cell; a lighter line inside keeps the outline visible on a strong cell."""
+    colors = theme().colors
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    if min(rect.width(), rect.height()) >= 8:
+        painter.setPen(QPen(colors.surface, 1))
+        painter.drawRoundedRect(rect.adjusted(1.9, 1.9, -1.9, -1.9), 1, 1)
+    painter.setPen(QPen(colors.text, 1.6))
+    painter.drawRoundedRect(rect.adjusted(0.8, 0.8, -0.8, -0.8), 2, 2)
+    if rect.height() >= 14:
+        painter.setPen(QPen(colors.surface, 1))
+        painter.setBrush(colors.text)
+        painter.drawEllipse(rect.center(), 2.4, 2.4)
 
 
 def _blend(first: QColor, second: QColor, share: float) -> QColor:

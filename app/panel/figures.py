@@ -115,7 +115,7 @@ class ExpertGrid:
 
     @staticmethod
     def of(status: EngineStatus | None, hits: ExpertHits | None) -> ExpertGrid:
-        """The map of a loaded model, with the uses of an answer if they belong to it."""
+        """The map of a loaded model, with the uses so far if they belong to it."""
         residency = np.zeros((0, 0), dtype=np.bool_) if status is None else status.residency
         shape = residency.shape
         if hits is None or hits.counts.shape[1:3] != shape:
@@ -148,11 +148,11 @@ class ExpertGrid:
         name = tr("Layer {layer}, expert {expert}", layer=layer + 1, expert=expert + 1)
         where = tr("in GPU memory") if self.residency[layer, expert] else tr("in main memory")
         if uses == 0:
-            return tr("{name}: {where}, not used in this answer", name=name, where=where)
+            return tr("{name}: {where}, not chosen in this chat", name=name, where=where)
         gpu, copied, cpu, split = (int(count) for count in self.places[layer, expert])
         text = tr_count(
-            "{name}: {where}, used {count} time ({percent}% of its layer)",
-            "{name}: {where}, used {count} times ({percent}% of its layer)",
+            "{name}: {where}, chosen {count} time in this chat ({percent}% of its layer)",
+            "{name}: {where}, chosen {count} times in this chat ({percent}% of its layer)",
             uses,
             name=name,
             where=where,
@@ -171,7 +171,7 @@ class ExpertGrid:
         if not self.uses.any():
             return f"{size} {held}"
         layer, expert = divmod(int(self.uses.argmax()), self.experts)
-        busiest = tr("Most used: {cell}.", cell=self.describe_cell(layer, expert))
+        busiest = tr("Chosen most: {cell}.", cell=self.describe_cell(layer, expert))
         return f"{size} {held} {busiest}"
 
 

@@ -1,94 +1,98 @@
-"""The live panel: speed, where experts ran, the map of experts, memory. Hidden, it does nothing."""
+"""The live panel: speed, where the time goes, experts, the machine, the history. Hidden, it does nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
+from PySide6.QtGui import QHideEvent, QImage, QShowEvent
+from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.i18n import tr
-from app.panel.bars import Ink, Part
-from app.panel.expert_map import ExpertMap
-from app.panel.figures import ExpertGrid, Share, forecast, shares, speed
-from app.panel.legend import Entry, LegendBar
+from app.panel.experts_section import ExpertsSection
+from app.panel.feed import Feed
+from app.panel.figures import ExpertGrid, shares
+from app.panel.forecast_section import ForecastSection
+from app.panel.history import together
+from app.panel.history_section import HistorySection
 from app.panel.machine import MachineReader, MachineReading
 from app.panel.machine_section import MachineSection
-from app.panel.meter import Meter
 from app.panel.sampler import Sampler
+from app.panel.saving import PanelFiles
+from app.panel.share_section import ShareSection
+from app.panel.speed_section import SpeedSection
 from app.panel.time_section import TimeSection
-from app.precision import precision_label
+from app.storage.rows import MessageRow
 from app.theme import heading, mark
 from app.widgets.frames import separator
 from engine.accounting import TimeSplit
 from engine.events import ExpertHits, GenerationStats
 from engine.status import EngineStatus
 
-_INKS = {
-    "gpu": Ink("gpu"),
-    "streamed": Ink("streamed", Qt.BrushStyle.BDiagPattern),
-    "split": Ink("split", Qt.BrushStyle.VerPattern),
-    "cpu": Ink("cpu", Qt.BrushStyle.Dense4Pattern),
-}
+CALM_MS = 250  # figures that change more often cannot be read
 
 
 class LivePanel(QScrollArea):
-    """Shows the latest figures of the engine; they arrive by `show_status` and `show_stats`."""
+    """Shows the figures of engine and chat, which come by the `show_…` methods and `end_answer`."""
 
     def __init__(
         self, parent: QWidget | None = None, read: Callable[[int | None], MachineReading] | None = None
     ) -> None:
         super().__init__(parent)
-        self._sampler = Sampler(read or MachineReader(), self)
         self._status: EngineStatus | None = None
-        self._stats: GenerationStats | None = None
-        self._stale = True  # something changed while the panel was hidden
+        self._watched = False
+        self._pending = False  # something changed since the last refresh
+        self._feed = Feed(self)
+        self._sampler = Sampler(read or MachineReader(), self)
+        self._files = PanelFiles(self)
+        self._calm = QTimer(self)
+        self._calm.setSingleShot(True)
+        self._calm.setInterval(CALM_MS)
+        self._calm.timeout.connect(self._on_calm)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName(tr("Live panel"))
         mark(self, surface=True)
-        self.now = heading(QLabel(), 2.0)
-        self.rows: dict[str, QLabel] = {}
+        self.speed = SpeedSection()
         self.time = TimeSection()
-        self.shares = LegendBar()
-        self.forecast = _wrapped()
-        self.map = ExpertMap()
-        self.caption = _wrapped()  # about the map, or about the cell that the reader is on
+        self.shares = ShareSection()
+        self.forecast = ForecastSection()
+        self.experts = ExpertsSection()
         self.machine = MachineSection()
-        self.context = Meter(tr("Context"))
-        self.caption.setMinimumHeight(self.caption.fontMetrics().lineSpacing() * 4)
-        self.caption.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.map.described.connect(self._show_caption)
+        self.history = HistorySection()
+        self._content = self._lay_out()
+        self.setWidget(self._content)
+        self._feed.changed.connect(self._on_changed)
         self._sampler.sampled.connect(self.machine.show_reading)
-        content = self._content = QWidget()
-        mark(content, surface=True)
-        content.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        column = QVBoxLayout(content)
-        column.setContentsMargins(16, 16, 16, 16)
-        column.setSpacing(10)
-        self._add_speed(column)
-        column.addWidget(self.context)
-        self._add_section(column, tr("Where the time goes"), [self.time])
-        self._add_section(column, tr("Where experts ran"), [self.shares, self.forecast])
-        self._add_section(column, tr("Experts"), [self.map, self.caption])
-        self._add_section(column, tr("This computer"), [self.machine])
-        column.addStretch(1)
-        self.setWidget(content)
+        self.history.chosen.connect(self._feed.choose)
+        self.history.table_wanted.connect(lambda: self._files.ask_table(self._feed.chat))
+        self.history.picture_wanted.connect(lambda: self._files.ask_picture(self.picture()))
 
     def show_status(self, status: EngineStatus | None) -> None:
         """A model was loaded, changed, or closed (None)."""
-        if status is None or self._status is None or status.model_name != self._status.model_name:
-            self._stats = None
+        other = status is None or self._status is None or status.model_name != self._status.model_name
         self._status = status
         self._sampler.gpu_index = None if status is None else status.gpu_index
+        if other:
+            self._feed.show_running(None)
         self._refresh()
 
+    def show_chat(self, chat_id: int | None, rows: Sequence[MessageRow]) -> None:
+        """Another chat is shown, or the same with other answers."""
+        self._feed.show_chat(chat_id, rows)
+
     def show_stats(self, stats: GenerationStats | None) -> None:
-        """New figures of an answer; None when there is none to show."""
-        self._stats = stats
-        self._refresh()
+        """New figures of the answer under way; None when there is none."""
+        self._feed.show_running(stats)
+
+    def end_answer(self, row: MessageRow) -> None:
+        """The answer under way has ended."""
+        self._feed.end_answer(row)
+
+    def picture(self) -> QImage:
+        """All of the panel, also what is scrolled away."""
+        return self._content.grab().toImage()
 
     def minimumSizeHint(self) -> QSize:
         """Wide enough for the figures beside the scroll bar."""
@@ -96,102 +100,91 @@ class LivePanel(QScrollArea):
         return QSize(self._content.minimumSizeHint().width() + bar, super().minimumSizeHint().height())
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Catch up, and look at the machine every second from now on."""
+        """Catch up, and look at the machine from now on."""
         super().showEvent(event)
-        self._sampler.start()
-        if self._stale:
-            self._refresh()
+        self.window().installEventFilter(self)
+        self._watch()
 
     def hideEvent(self, event: QHideEvent) -> None:
         """Stop looking."""
         super().hideEvent(event)
-        self._sampler.stop()
+        self._watch()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """A minimised window is as good as a hidden panel."""
+        if event.type() is QEvent.Type.WindowStateChange:
+            self._watch()
+        return super().eventFilter(watched, event)
+
+    def _watch(self) -> None:
+        watched = self.isVisible() and not self.window().isMinimized()
+        if watched is self._watched:
+            return
+        self._watched = watched
+        self._feed.watch(watched)
+        if watched:
+            self._sampler.start()
+            self._refresh()
+        else:
+            self._sampler.stop()
+            self._calm.stop()
+
+    def _on_changed(self) -> None:
+        """Refresh, but while an answer is written only every quarter of a second."""
+        if self._feed.running is None:
+            self._calm.stop()
+            self._refresh()
+        elif self._calm.isActive():
+            self._pending = True
+        else:
+            self._refresh()
+            self._calm.start()
+
+    def _on_calm(self) -> None:
+        if self._pending:
+            self._refresh()
+            self._calm.start()
 
     def _refresh(self) -> None:
-        self._stale = not self.isVisible()
-        if self._stale:
+        if not self._watched:
             return
-        self.machine.show_status(self._status)
-        figures = speed(self._stats)
-        self.now.setText(figures.now)
-        for name in ("average", "first_token", "prompt", "answer"):
-            self.rows[name].setText(getattr(figures, name))
-        hits = self._stats.hits if self._stats else ExpertHits.zeros(0, 0)
-        self.time.show_split(self._stats.time if self._stats else TimeSplit())
-        self.shares.set_entries([_entry(share) for share in shares(hits)])
-        foretold = forecast(self._stats)
-        self.forecast.setText(foretold)
-        self.forecast.setVisible(bool(foretold))
-        self.map.setVisible(self._status is not None)
-        self.map.set_grid(ExpertGrid.of(self._status, hits))
-        self._show_context()
+        self._pending = False
+        feed, status = self._feed, self._status
+        chat, shown = feed.chat, feed.shown()
+        stats = shown.stats
+        self.speed.show_answer(shown, chat)
+        self.speed.show_context(shown, status)
+        self.time.show_split(stats.time if stats else TimeSplit())
+        self.shares.show_shares(shares(stats.hits if stats else ExpertHits.zeros(0, 0)))
+        self.forecast.show_forecast(stats)
+        hits = ExpertHits.zeros(0, 0) if status is None else chat.hits_of(status.model_name)
+        if feed.running is not None:
+            hits = together(hits, feed.running.hits)
+        self.experts.show_experts(ExpertGrid.of(status, hits), status)
+        self.machine.show_status(status)
+        self.history.show_history(chat, shown)
 
-    def _show_context(self) -> None:
-        stats, status = self._stats, self._status
-        length = stats.context_length if stats else status.context_length if status else 0
-        used = stats.context_used if stats else status.context_used if status else 0
-        if not length:
-            self.context.show_amount("–", [])
-            return
-        text = tr("{used} of {length} tokens", used=f"{used:,}", length=f"{length:,}")
-        self.context.show_amount(text, [Part(min(1.0, used / length), Ink("accent"))])
-
-    def _legend(self) -> str:
-        status = self._status
-        if status is None:
-            return tr("Each cell will be an expert of the model, once one is loaded.")
-        text = tr("One row per layer, one cell per expert. Stronger: used more in this answer.")
-        if status.has_gpu:
-            text += " " + tr("Outlined: in GPU memory.")
-        return text + " " + tr("Precision: {precision}.", precision=precision_label(status.precision))
-
-    def _show_caption(self, cell: str) -> None:
-        self.caption.setText(cell or self._legend())
-
-    def _add_speed(self, column: QVBoxLayout) -> None:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(4)
-        grid.setColumnStretch(1, 1)
-        unit = QLabel(tr("tokens per second now"))
-        mark(unit, muted=True)
-        column.addWidget(self.now)
-        column.addWidget(unit)
-        column.addSpacing(4)
-        names = {
-            "average": tr("Average"),
-            "first_token": tr("First token"),
-            "prompt": tr("Prompt"),
-            "answer": tr("Answer"),
+    def _lay_out(self) -> QWidget:
+        content = QWidget()
+        mark(content, surface=True)
+        content.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        column = QVBoxLayout(content)
+        column.setContentsMargins(16, 16, 16, 16)
+        column.setSpacing(10)
+        column.addWidget(self.speed)
+        sections = {
+            tr("Where the time goes"): self.time,
+            tr("Where experts ran"): self.shares,
+            tr("Experts"): self.experts,
+            tr("Plan and reality"): self.forecast,
+            tr("This computer"): self.machine,
+            tr("History of this chat"): self.history,
         }
-        for row, (key, name) in enumerate(names.items()):
-            label, value = QLabel(name), _wrapped(muted=False)
-            mark(label, muted=True)
-            value.setAccessibleName(name)
-            self.rows[key] = value
-            grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
-            grid.addWidget(value, row, 1)
-        column.addLayout(grid)
-
-    @staticmethod
-    def _add_section(column: QVBoxLayout, title: str, widgets: Sequence[QWidget]) -> None:
-        column.addSpacing(4)
-        column.addWidget(separator())
-        column.addSpacing(2)
-        column.addWidget(heading(QLabel(title), 1.05))
-        for widget in widgets:
-            column.addWidget(widget)
-
-
-def _wrapped(*, muted: bool = True) -> QLabel:
-    label = QLabel()
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    if muted:
-        mark(label, muted=True)
-    return label
-
-
-def _entry(share: Share) -> Entry:
-    figures = f"{share.percent}  ({share.count:,})"
-    return Entry(share.label, share.fraction, share.percent, figures, _INKS[share.color])
+        for title, section in sections.items():
+            column.addSpacing(4)
+            column.addWidget(separator())
+            column.addSpacing(2)
+            column.addWidget(heading(QLabel(title), 1.05))
+            column.addWidget(section)
+        column.addStretch(1)
+        return content

@@ -17,6 +17,7 @@ from app.storage.rows import JsonObject
 from engine.accounting import Part, TimeSplit
 from engine.errors import GenerationError
 from engine.events import ExpertHits, GenerationStats, Phase, Place
+from engine.pace import Pace
 from engine.params import GenerationParams, SamplingParams
 
 
@@ -42,7 +43,7 @@ def stats_to_json(stats: GenerationStats) -> JsonObject:
         value = getattr(stats, field.name)
         if isinstance(value, ExpertHits):
             value = value.counts.tolist()
-        elif isinstance(value, TimeSplit):
+        elif isinstance(value, TimeSplit | Pace):
             value = dataclasses.asdict(value)
         elif isinstance(value, float) and not math.isfinite(value):
             value = None  # JSON has no infinity
@@ -65,6 +66,7 @@ def stats_from_json(value: JsonObject) -> GenerationStats:
             figures[field.name] = int(figure)
     figures["hits"] = _hits(value.get("hits"))
     figures["time"] = _time_split(value.get("time"))
+    figures["pace"] = _pace(value.get("pace"))
     return GenerationStats(**figures)
 
 
@@ -99,6 +101,18 @@ def _time_split(value: object) -> TimeSplit:
     if not all(_is_number(number) and number >= 0 for number in numbers):
         return TimeSplit()
     return TimeSplit(int(value["steps"]), float(value["whole"]), {p: float(s) for p, s in parts.items()})
+
+
+def _pace(value: object) -> Pace:
+    """When the tokens came; nothing unless the times are in order."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("seconds"), list | tuple):
+        return Pace()
+    stride: Any = value.get("stride")
+    seconds = list(value["seconds"])
+    ordered = all(_is_number(each) and each >= 0 for each in seconds) and sorted(seconds) == seconds
+    if not ordered or not _is_number(stride) or stride != int(stride) or stride < 1:
+        return Pace()
+    return Pace(int(stride), tuple(float(each) for each in seconds))
 
 
 def _known(kind: type, value: JsonObject) -> dict[str, Any]:

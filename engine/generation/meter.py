@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from engine.accounting import TimeSplit
 from engine.events import ExpertHits, GenerationStats, Prediction
+from engine.pace import PaceMeter
 
 _NOW_WINDOW = 1.0  # seconds that "now" looks back
 
@@ -41,6 +42,7 @@ class Meter:
         self._first = self._last = 0.0
         self._generated = 0
         self._recent: deque[float] = deque()
+        self._pace = PaceMeter()
 
     def prompt_begins(self, total: int, reused: int) -> None:
         """The prompt's tokens are known; reading those that are not `reused` begins."""
@@ -56,6 +58,8 @@ class Meter:
         self._last = self._clock()
         if not self._generated:
             self._first = self._last
+        else:
+            self._pace.token(self._last - self._first)
         self._generated += 1
         self._recent.append(self._last)
         while len(self._recent) > 2 and self._last - self._recent[0] > _NOW_WINDOW:
@@ -89,6 +93,7 @@ class Meter:
             time=self._time_split().since(self._time_before),
             prediction_error=prediction.error,
             refits=prediction.refits,
+            pace=self._pace.snapshot(),
         )
 
 

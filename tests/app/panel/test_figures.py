@@ -48,13 +48,16 @@ def test_a_cell_is_described_in_words() -> None:
     hits.counts[Phase.DECODE, 1, 4] = (0, 0, 1, 0)
     grid = ExpertGrid.of(make_status(residency=residency), hits)
     assert grid.describe_cell(1, 2) == (
-        "Layer 2, expert 3: in GPU memory, used 3 times (75% of its layer) – GPU 3, copied 0, CPU 0"
+        "Layer 2, expert 3: in GPU memory, chosen 3 times in this chat (75% of its layer) – "
+        "GPU 3, copied 0, CPU 0"
     )
     hits.counts[Phase.PREFILL, 1, 4, Place.SPLIT] = 1
     cell = ExpertGrid.of(make_status(residency=residency), hits).describe_cell(1, 4)
     assert cell.endswith("– GPU 0, copied 0, CPU 1, shared by both 1")
-    assert grid.describe_cell(0, 0) == "Layer 1, expert 1: in main memory, not used in this answer"
-    assert grid.describe().startswith("6 layers of 8 experts. 1 expert is in GPU memory. Most used: Layer 2")
+    assert grid.describe_cell(0, 0) == "Layer 1, expert 1: in main memory, not chosen in this chat"
+    assert grid.describe().startswith(
+        "6 layers of 8 experts. 1 expert is in GPU memory. Chosen most: Layer 2"
+    )
 
 
 def test_figures_of_another_model_are_not_mixed_in() -> None:

@@ -50,33 +50,37 @@ def test_the_panel_shows_the_engines_figures(qtbot: QtBot, panel: LivePanel) -> 
     panel.show_status(make_status())
     stats = stats_after(20, gpu=12)
     panel.show_stats(stats)
-    assert panel.now.text() == "42.0"
-    assert panel.rows["average"].text() == "40.0"
+    assert panel.speed.now.text() == "42.0"
+    assert panel.speed.rows["average"].text() == "40.0"
     total = int(stats.hits.counts.sum())
     gpu = 12 * 6
     assert panel.shares.texts[0] == f"{round(100 * gpu / total)}%  ({gpu:,})"
     assert panel.shares.texts[3] == f"{round(100 * (total - gpu) / total)}%  ({total - gpu:,})"
-    assert int(panel.map.grid.uses.sum()) == total
-    assert panel.context.text == "32 of 512 tokens"
+    assert int(panel.experts.map.grid.uses.sum()) == total
+    assert panel.speed.context.text == "32 of 512 tokens"
     qtbot.waitUntil(lambda: panel.machine.ram.text == "6.0 GiB of 16.0 GiB")
     assert "No graphics card is in use." in panel.machine.note.text()
 
 
-def test_the_panel_says_how_well_layers_are_foretold(panel: LivePanel) -> None:
+def test_the_panel_says_how_well_layers_are_foretold(qtbot: QtBot, panel: LivePanel) -> None:
     panel.show()
     panel.show_status(make_status())
     panel.show_stats(stats_after(5))
-    assert not panel.forecast.isVisible()
-    panel.show_stats(replace(stats_after(5), prediction_error=0.05))
-    assert panel.forecast.isVisible()
-    assert "5% longer" in panel.forecast.text()
+    assert not panel.forecast.planned.isVisible()
+    panel.show_stats(replace(stats_after(5), prediction_error=0.25, refits=1))
+    qtbot.waitUntil(panel.forecast.planned.isVisible)
+    assert (panel.forecast.planned.text, panel.forecast.real.text) == ("125%", "100%")
+    assert (
+        "25% longer than they do. The measured speeds were corrected 1 time."
+        in panel.forecast.sentence.text()
+    )
 
 
 def test_a_hidden_panel_does_nothing_and_catches_up_when_shown(
     qtbot: QtBot, panel: LivePanel, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grids: list[ExpertGrid] = []
-    monkeypatch.setattr(panel.map, "set_grid", grids.append)
+    monkeypatch.setattr(panel.experts.map, "set_grid", grids.append)
     panel.show_status(make_status())
     for tokens in range(1, 30):
         panel.show_stats(stats_after(tokens))
@@ -84,7 +88,7 @@ def test_a_hidden_panel_does_nothing_and_catches_up_when_shown(
     assert machine.reads == []
     panel.show()
     assert len(grids) == 1
-    assert panel.rows["answer"].text().startswith("29 tokens")
+    assert panel.speed.rows["answer"].text().startswith("29 tokens")
     qtbot.waitUntil(lambda: panel.machine.cpu.text == "75%")
     assert machine.reads == [None]
     panel.hide()
@@ -98,9 +102,9 @@ def test_another_model_clears_the_figures_of_the_first(panel: LivePanel) -> None
     panel.show_status(make_status())
     panel.show_stats(stats_after(5))
     panel.show_status(make_status(model_name="Other"))
-    assert panel.now.text() == "–"
+    assert panel.speed.now.text() == "–"
     panel.show_status(None)
-    assert panel.map.grid.layers == 0
+    assert panel.experts.map.grid.layers == 0
 
 
 @pytest.fixture
@@ -129,9 +133,9 @@ def lightness(expert_map: ExpertMap, layer: int, expert: int) -> float:
 def test_the_panel_tells_the_precision(panel: LivePanel) -> None:
     panel.show()
     panel.show_status(make_status(precision="int4"))
-    assert "Precision: 4 bits." in panel.caption.text()
+    assert "Precision: 4 bits." in panel.experts.caption.text()
     panel.show_status(make_status())
-    assert "Precision: bf16." in panel.caption.text()
+    assert "Precision: bf16." in panel.experts.caption.text()
 
 
 def test_use_is_shown_by_lightness_and_residency_by_an_outline(expert_map: ExpertMap) -> None:
@@ -157,7 +161,7 @@ def test_the_map_can_be_read_with_the_keyboard(qtbot: QtBot, expert_map: ExpertM
     qtbot.keyClick(expert_map, Qt.Key.Key_Right)
     qtbot.keyClick(expert_map, Qt.Key.Key_Right)
     qtbot.keyClick(expert_map, Qt.Key.Key_Down)
-    assert told[-1].startswith("Layer 2, expert 3: in main memory, used 5 times")
+    assert told[-1].startswith("Layer 2, expert 3: in main memory, chosen 5 times in this chat")
     assert expert_map.accessibleDescription() == told[-1]
     for _ in range(20):
         qtbot.keyClick(expert_map, Qt.Key.Key_Left)

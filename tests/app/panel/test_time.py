@@ -10,17 +10,9 @@ from pytestqt.qtbot import QtBot
 from app.panel.time_parts import ORDER, largest, time_parts, what_helps
 from app.panel.time_section import _INKS, TimeSection
 from engine.accounting import Part, TimeSplit
+from tests.app.panel.splits import BUSY, split_of
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
-
-def split_of(steps: int = 10, **seconds: float) -> TimeSplit:
-    """A split of the named parts' seconds."""
-    parts = dict.fromkeys(Part, 0.0) | {Part(name): value for name, value in seconds.items()}
-    return TimeSplit(steps, sum(parts.values()), parts)
-
-
-BUSY = split_of(cpu_experts=7.1, attention=1.5, router_sync=0.2, launch=0.4, python=0.8)
 
 
 @given(st.lists(st.floats(0, 1e3), min_size=len(Part), max_size=len(Part)), st.integers(1, 1000))
