@@ -25,7 +25,7 @@ from app.panel.panel import LivePanel
 from app.paths import ensure_dir, log_path
 from app.settings import Option, SettingsStore, registry
 from app.settings.option import Value
-from app.storage import Conversation, Notice
+from app.storage import Conversation, MessageRow, Notice
 from app.storage.opening import Opened
 from app.storage.thread import StorageThread
 from app.theme import application_icon, mark, theme
@@ -140,7 +140,7 @@ class MainWindow(QMainWindow):
         session.stats.connect(self._show_stats)
         session.opened.connect(lambda chat, rows: self.panel.show_chat(chat.id if chat else None, rows))
         session.begun.connect(lambda chat: self.panel.show_chat(chat.id, []))
-        session.message_removed.connect(self._show_answers)
+        session.messages_changed.connect(self._show_answers)
         session.message_finished.connect(self.panel.end_answer)
         session.busy_changed.connect(self._on_busy)
         storage.failed.connect(self.show_error)
@@ -314,9 +314,9 @@ class MainWindow(QMainWindow):
         self.panel.show_stats(stats)
         self._speed_text.setText(describe(stats))
 
-    def _show_answers(self) -> None:
+    def _show_answers(self, rows: list[MessageRow]) -> None:
         chat = self.session.conversation
-        self.panel.show_chat(chat.id if chat else None, self.session.messages)
+        self.panel.show_chat(chat.id if chat else None, rows)
 
     def _on_setting(self, key: str, _value: object) -> None:
         if key.startswith(("appearance.", "chat.", "panel.")):
