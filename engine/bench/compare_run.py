@@ -34,7 +34,9 @@ class CompareRun:
 
     `points`: what to measure, depending on how the model was loaded. `store` keeps every record as soon as it
     is there. `again` measures also what it has already. `seconds`: after so long no point is begun that would
-    not end in time (None: all are measured).
+    not end in time (None: all are measured). `command` is kept with what it measures.
+
+    `notes` are the plan's, for the user.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class CompareRun:
         *,
         again: bool = False,
         seconds: float | None = None,
+        command: str = "",
         progress: ProgressCallback = ignore_progress,
         cancel: CancelToken | None = None,
     ) -> None:
@@ -53,19 +56,26 @@ class CompareRun:
         self._store = store
         self._again = again
         self._end = None if seconds is None else time.monotonic() + seconds
+        self._command = command
         self._progress = progress
         self._cancel = cancel or CancelToken()
         self._warm: set[int] = set()  # lengths of prompts
         self.comparison: Comparison | None = None
+        self.notes: tuple[str, ...] = ()
 
     def measure(self) -> Comparison:
         """Measure what is missing. Raises what loading raises, and Cancelled between two points or steps."""
         with explained(), load_subject(self._subject, self._progress, self._cancel) as subject:
             comparison = self.comparison = self._store.open(setup_of(subject))
             comparison.left_out.clear()
+            comparison.complete = False
+            self.notes = subject.plan.notes
             todo = [point for point in self._points(subject) if self._again or not _known(comparison, point)]
             if todo:
+                comparison.command = self._command
                 self._measure(subject, comparison, todo)
+            self.notes += subject.parts.notes
+            comparison.complete = not comparison.left_out
         return comparison
 
     def _measure(self, subject: LoadedSubject, comparison: Comparison, todo: Sequence[Point]) -> None:
@@ -84,8 +94,8 @@ class CompareRun:
                 comparison.left_out.append(words)
                 continue
             self._progress(Progress("Comparing policies", done, len(todo), "points"))
-            comparison.add(record_of(subject, point, self._work(subject, driver, point), rates))
-            self._store.save()
+            record = record_of(subject, point, self._work(subject, driver, point), rates)
+            self._store.add(comparison, record)
 
     def _work(self, subject: LoadedSubject, driver: Driver, point: Point) -> Work:
         driver.use(point.policy)

@@ -70,11 +70,17 @@ class Record:
 
 @dataclass
 class Comparison:
-    """The records of one setup by (scenario, policy)."""
+    """The records of one setup by (scenario, policy), and the command that measured the last of them.
+
+    What the file does not keep: `left_out`, points in words for which this run had no time; `complete`,
+    whether this run measured all that it was asked for.
+    """
 
     setup: Setup
     records: dict[tuple[str, str], Record] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)  # in words; not kept in the file
+    command: str = ""
+    left_out: list[str] = field(default_factory=list)
+    complete: bool = True
 
     def find(self, scenario: str, policy: str) -> Record | None:
         """A point's record, if it was measured."""
@@ -88,16 +94,21 @@ class Comparison:
         """Plain data for JSON."""
         return {
             "setup": asdict(self.setup),
+            "command": self.command,
             "records": [record.to_dict() for record in self.records.values()],
         }
 
 
 class CompareStore:
-    """A file of comparisons, each of another setup; read as a whole, written after each point."""
+    """A file of comparisons, each of another setup; read as a whole, written after each point.
+
+    Two runs may share it: each keeps what the other has written meanwhile.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._comparisons: dict[str, Comparison] = {}
+        self._measured: set[tuple[str, str, str]] = set()  # (setup, scenario, policy) of this run
         for comparison in _read(path):
             self._comparisons[comparison.setup.key] = comparison
 
@@ -109,8 +120,22 @@ class CompareStore:
         """Every comparison in the file, oldest first."""
         return list(self._comparisons.values())
 
+    def add(self, comparison: Comparison, record: Record) -> None:
+        """Add what was measured, and save. Raises as `save`."""
+        comparison.add(record)
+        self._measured.add((comparison.setup.key, record.scenario, record.policy))
+        self.save()
+
     def save(self) -> None:
-        """Write everything. Raises FileError; the file is then as it was."""
+        """Write everything, with what others wrote meanwhile.
+
+        Raises FileError, or BenchError for a file of something else; it is left as it was.
+        """
+        for theirs in _read(self._path):
+            ours = self._comparisons.setdefault(theirs.setup.key, theirs)
+            for record in theirs.records.values():
+                if (theirs.setup.key, record.scenario, record.policy) not in self._measured:
+                    ours.add(record)
         data = {"version": _VERSION, "comparisons": [each.to_dict() for each in self.all()]}
         write_atomically(self._path, json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
@@ -129,7 +154,7 @@ def _read(path: Path) -> Iterator[Comparison]:
         if data["version"] != _VERSION:
             raise ValueError(f"version {data['version']!r}")
         for entry in data["comparisons"]:
-            comparison = Comparison(_setup(entry["setup"]))
+            comparison = Comparison(_setup(entry["setup"]), command=str(entry.get("command", "")))
             for record in entry["records"]:
                 comparison.add(Record.from_dict(record))
             yield comparison

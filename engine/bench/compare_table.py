@@ -16,7 +16,7 @@ def table(comparison: Comparison) -> tuple[str, ...]:
     """The machine, then a row for each scenario and a column for each policy."""
     lines = [*head(comparison), ""]
     if not comparison.records:
-        return (*lines, "Nothing was measured.")
+        return (*lines, "Nothing was measured.", *_missing(comparison))
     names = rows.policies(comparison)
     lines.append(
         f"{'':30}"
@@ -31,13 +31,21 @@ def table(comparison: Comparison) -> tuple[str, ...]:
     lines += ["", *_summary(comparison), *_gains(comparison)]
     for text in explanations(comparison):
         lines += textwrap.wrap(text, _LINE)
+    return (*lines, *_missing(comparison))
+
+
+def _missing(comparison: Comparison) -> list[str]:
+    """What was not measured and why."""
+    lines = []
     if comparison.left_out:
-        lines.append(f"Left out for lack of time: {'; '.join(comparison.left_out)}.")
+        lines += textwrap.wrap(f"Left out for lack of time: {'; '.join(comparison.left_out)}.", _LINE)
         lines.append("The same command goes on with them; --full takes the time for all.")
-    return tuple(lines)
+    elif not comparison.complete:
+        lines.append("Interrupted: the same command goes on with the rest.")
+    return lines
 
 
-def markdown(comparison: Comparison, command: str) -> tuple[str, ...]:
+def markdown(comparison: Comparison) -> tuple[str, ...]:
     """One table for a README, the best figure of each row in bold, with the machine and the command."""
     names = rows.policies(comparison)
     lines = [
@@ -52,7 +60,8 @@ def markdown(comparison: Comparison, command: str) -> tuple[str, ...]:
             for value in (row.cells.get(name),)
         ]
         lines.append(f"| {row.title}, {row.unit} | " + " | ".join(cells) + f" | {_cell(row.roofline)} |")
-    return (*lines, "", *head(comparison), *explanations(comparison), "", f"    {command}")
+    command = ("", f"    {comparison.command}") if comparison.command else ()
+    return (*lines, "", *head(comparison), *explanations(comparison), *command)
 
 
 def head(comparison: Comparison) -> list[str]:
@@ -138,5 +147,7 @@ def _newest(comparison: Comparison) -> Record | None:
 def _cell(value: float | None) -> str:
     if value is None:
         return "-"
+    if value < 0.01:  # as three digits after the point it would be nothing
+        return f"{value:.2g}"
     digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
     return f"{value:.{digits}f}"

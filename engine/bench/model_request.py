@@ -39,10 +39,10 @@ class Subject:
             raise BenchError(f"--seed cannot be {self.seed}.", action="Choose a number from 0 on.")
         if self.folder is None:
             preset_info(self.preset, self.layers)
-        elif self.layers is not None or self.zipf or self.reuse:
+        elif self.layers is not None or self.zipf or self.reuse or self.seed:
             raise BenchError(
                 "A real model has its own layers and its own routing.",
-                action="Leave --layers, --zipf and --reuse out, or choose a --preset.",
+                action="Leave --layers, --zipf, --reuse and --seed out, or choose a --preset.",
             )
 
     def info(self) -> ModelInfo:

@@ -24,14 +24,25 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
-def add_loading(parser: argparse.ArgumentParser, *, model: bool = True) -> None:
-    """What decides how a model is loaded; `model`: and which, unless the command says that otherwise."""
+def add_loading(parser: argparse.ArgumentParser, *, model: bool = True, policy: bool = True) -> None:
+    """What decides how a model is loaded; `model`: and which, unless the command says that otherwise.
+
+    `policy`: and how its experts are run, unless the command tries all policies.
+    """
     group = parser.add_argument_group("loading")
     if model:
         group.add_argument(
             "--model", required=True, metavar="MODEL", help="“starter”, or the folder of a Mixtral model"
         )
-    group.add_argument("--policy", choices=POLICIES, default=LoadOptions.policy, help="default: %(default)s")
+    if policy:
+        group.add_argument(
+            "--policy",
+            choices=POLICIES,
+            default=LoadOptions.policy,
+            help="how experts are run that are not in graphics memory (default: %(default)s)",
+        )
+    else:
+        parser.set_defaults(policy=LoadOptions.policy)
     group.add_argument("--device", choices=DEVICES, default=LoadOptions.device, help="default: %(default)s")
     group.add_argument(
         "--precision",

@@ -25,6 +25,10 @@ from engine.errors import Cancelled
 from engine.files import write_atomically
 from engine.progress import CancelToken
 
+_REPEATED = (  # arguments that a measurement depends on
+    *("preset", "model", "layers", "zipf", "reuse", "seed", "precision", "exact_activations"),
+    *("device", "vram_budget", "context", "threads"),
+)
 _QUICK_SECONDS = 7.5 * 60  # of a run that shall be over in 8 minutes: printing and ending take the rest
 
 
@@ -37,7 +41,7 @@ def add_to(benchmarks: Any) -> None:
         "time to the first token of long ones, beam search, and experts placed by popularity or at random. "
         f"Prompts are read once, and {points.DECODE_STEPS} tokens decoded after each; whole answers are "
         "derived from both. Each figure is kept in a file as soon as it is there; a later run goes on with "
-        "the others.",
+        "the others. Other programs should rest meanwhile.",
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--quick", action="store_true", help="some points, within 8 minutes (the default)")
@@ -47,10 +51,15 @@ def add_to(benchmarks: Any) -> None:
         "--results", type=Path, metavar="FILE.json", help="the file (default: one beside the program's data)"
     )
     parser.add_argument("--again", action="store_true", help="measure also what the file has already")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the result")
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE.png",
+        help="draw the result (with --show, the last one in the file)",
+    )
     parser.add_argument("--markdown", action="store_true", help="print one table for a README")
     add_subject(parser)
-    shared.add_loading(parser, model=False)
+    shared.add_loading(parser, model=False, policy=False)
     shared.add_output(parser)
     parser.set_defaults(parser=parser, run=run, check=check)
 
@@ -72,14 +81,16 @@ def run(arguments: argparse.Namespace, console: Console, cancel: CancelToken) ->
         if not shown:
             raise BenchError(f"There is nothing in {path} yet.", action="Run it without --show first.")
     else:
+        store.save()  # a file that cannot be written is told before minutes of measuring
         asked = with_folder(_subject(arguments), arguments, console, cancel)
         shown = [_measure(arguments, asked, store, console, cancel)]
         console.note(f"Kept in {path}.")
-    data = {"results": str(path), "comparisons": [each.to_dict() for each in shown]}
-    console.result(data, _lines(arguments, shown))
+    found = [each.to_dict() | {"left_out": each.left_out, "complete": each.complete} for each in shown]
+    data = {"results": str(path), "comparisons": found}
+    console.result(data, _lines(shown, as_markdown=arguments.markdown))
     if arguments.plot is not None and shown[-1].records:
         write_atomically(arguments.plot, draw(shown[-1]))
-        console.note(f"Drawn to {arguments.plot}.")
+        console.note(f"{shown[-1].setup.model} in {shown[-1].setup.precision}: drawn to {arguments.plot}.")
     return 0
 
 
@@ -104,23 +115,27 @@ def _measure(
         store,
         again=arguments.again,
         seconds=None if arguments.full else _QUICK_SECONDS,
+        command=_command(arguments),
         progress=console.progress,
         cancel=cancel,
     )
     try:
-        return run.measure()
+        run.measure()
     except Cancelled:
         if run.comparison is None:
             raise
-        return run.comparison
+    for note in run.notes:
+        console.note(note)
+    assert run.comparison is not None
+    return run.comparison
 
 
-def _lines(arguments: argparse.Namespace, shown: Sequence[Comparison]) -> tuple[str, ...]:
+def _lines(shown: Sequence[Comparison], *, as_markdown: bool) -> tuple[str, ...]:
     lines: list[str] = []
     for comparison in shown:
         if lines:
             lines.append("")
-        lines += markdown(comparison, _command(arguments)) if arguments.markdown else table(comparison)
+        lines += markdown(comparison) if as_markdown else table(comparison)
     return tuple(lines)
 
 
@@ -128,8 +143,10 @@ def _command(arguments: argparse.Namespace) -> str:
     """The command that repeats the measurement, with what differs from the defaults."""
     words = ["fiddler", "bench", "compare", "--full" if arguments.full else "--quick"]
     defaults = arguments.parser.parse_args([])
-    for name in ("preset", "model", "layers", "zipf", "reuse", "seed", "precision", "vram_budget", "threads"):
+    for name in _REPEATED:
         value = getattr(arguments, name)
         if value != getattr(defaults, name):
-            words += [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]
+            words.append(f"--{name.replace('_', '-')}")
+            if value is not True:
+                words.append(f"{value:g}" if isinstance(value, float) else str(value))
     return shlex.join(words)

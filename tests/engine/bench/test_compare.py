@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,47 @@ def test_what_was_left_out_is_told() -> None:
     comparison = full_comparison()
     comparison.left_out.append("beams/16 with stream (about 40.0 s)")
     assert "Left out for lack of time: beams/16 with stream" in "\n".join(table(comparison))
+    comparison.left_out *= 9
+    lines = table(comparison)
+    begin = next(number for number, line in enumerate(lines) if line.startswith("Left out"))
+    assert max(map(len, lines[begin:])) <= 108
+
+
+def test_an_interrupted_comparison_says_so() -> None:
+    comparison = full_comparison()
+    assert "Interrupted" not in "\n".join(table(comparison))
+    comparison.complete = False
+    assert table(comparison)[-1] == "Interrupted: the same command goes on with the rest."
+
+
+def test_two_runs_keep_what_the_other_one_has_measured(tmp_path: Path) -> None:
+    path = tmp_path / "compare.json"
+    prompt, token = Point(Kind.PROMPT, 32, "cpu"), Point(Kind.DECODE, 32, "cpu", 24)
+    first, second = CompareStore(path), CompareStore(path)
+    first.add(first.open(setup()), record(prompt))
+    second.add(second.open(setup()), record(token))
+    second.add(second.open(setup(gpu=False)), record(token))
+    first.add(first.open(setup()), record(Point(Kind.BEAMS, 4, "cpu", 12)))
+    kept = {each.setup.machine["gpu"]: set(each.records) for each in CompareStore(path).all()}
+    assert kept == {
+        "A GPU": {("prompt/32", "cpu"), ("decode/32", "cpu"), ("beams/4", "cpu")},
+        None: {("decode/32", "cpu")},
+    }
+
+
+def test_of_a_point_that_both_know_the_newer_figure_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "compare.json"
+    point = Point(Kind.PROMPT, 32, "cpu")
+    oldest = CompareStore(path)
+    oldest.add(oldest.open(setup()), record(point))
+    first, second = CompareStore(path), CompareStore(path)
+    again = replace(record(point), seconds=7.0)
+    second.add(second.open(setup()), again)
+    first.add(first.open(setup()), record(Point(Kind.DECODE, 32, "cpu", 24)))
+    (comparison,) = CompareStore(path).all()
+    assert comparison.find("prompt/32", "cpu") == again
+    second.add(second.open(setup()), replace(again, seconds=6.0))
+    assert CompareStore(path).all()[0].records["prompt/32", "cpu"].seconds == 6.0
 
 
 def test_an_empty_or_partial_comparison_is_a_table_too() -> None:
@@ -163,11 +205,22 @@ def test_an_empty_or_partial_comparison_is_a_table_too() -> None:
 
 
 def test_markdown_is_a_table_with_the_best_in_bold_and_the_command() -> None:
-    lines = markdown(full_comparison(), "fiddler bench compare --full")
+    comparison = full_comparison()
+    comparison.command = "fiddler bench compare --full"
+    lines = markdown(comparison)
     cells = [line.count("|") for line in lines if line.startswith("|")]
     assert set(cells) == {7}
     assert "| 16 beams, tokens/s | 2.50 | 1.25 | 2.50 | **3.12** | 3.33 |" in lines
     assert lines[-1] == "    fiddler bench compare --full"
+    comparison.command = ""
+    assert markdown(comparison) == lines[:-2]
+
+
+def test_short_times_are_more_than_zeros() -> None:
+    comparison = Comparison(setup())
+    comparison.add(replace(record(Point(Kind.PROMPT, 32, "cpu")), seconds=2.24e-5, floor=0.0098))
+    row = next(line for line in table(comparison) if "first token of 32" in line)
+    assert row.split()[-2:] == ["2.2e-05", "0.0098"]
 
 
 def test_without_a_gpu_there_is_one_column_for_all_policies() -> None:

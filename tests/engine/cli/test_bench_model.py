@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from engine.bench import driver
+from engine.bench import compare_store, driver
 from engine.calibration import kernels
 from engine.cli import main
+from engine.errors import FileError
 from kernels import native
 from kernels.tuning_probe import measure_tuning
 
@@ -90,7 +91,9 @@ def test_other_precisions_are_measured_too(precision: str, capsys: pytest.Captur
         (f"{MODEL} --prompts 8,x", "“x” is no number"),
         (f"{MODEL} --model starter", "not allowed with argument"),
         ("bench model --model starter --layers 3", "own layers"),
+        ("bench model --model starter --seed 3", "own routing"),
         (f"{COMPARE} --quick --full", "not allowed with argument"),
+        (f"{COMPARE} --policy paper", "unrecognized arguments"),
         (f"{COMPARE} --plot picture.jpeg", "no PNG file"),
     ],
 )
@@ -152,12 +155,15 @@ def test_a_comparison_is_kept_continued_and_shown(tmp_path: Path, capsys: pytest
     path = tmp_path / "results.json"
     command = [*COMPARE.split(), "--results", str(path), "--quiet"]
     assert main([*command, "--json"]) == 0
-    first = json.loads(capsys.readouterr().out)["comparisons"][0]["records"]
+    comparison = json.loads(capsys.readouterr().out)["comparisons"][0]
+    assert comparison["complete"]
+    assert comparison["left_out"] == []
+    first = comparison["records"]
     assert {record["policy"] for record in first} == {"makespan"}
-    assert main([*command, "--markdown"]) == 0
+    assert main(["bench", "compare", "--results", str(path), "--show", "--markdown"]) == 0
     text = capsys.readouterr().out
-    assert "| any policy |" in text
-    assert "    fiddler bench compare --quick --preset tiny --threads 2" in text
+    assert "| | any policy | bandwidth allows |" in text
+    assert text.endswith("\n    fiddler bench compare --quick --preset tiny --device cpu --threads 2\n")
     assert main([*command, "--show", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["comparisons"][0]["records"] == first
 
@@ -170,6 +176,41 @@ def test_the_results_lie_with_the_programs_data_unless_told(
     assert "There is nothing in" in capsys.readouterr().err
     assert main([*COMPARE.split(), "--quiet"]) == 0
     assert (tmp_path / "compare.json").is_file()
+
+
+def test_ctrl_c_shows_and_keeps_what_was_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = driver.Driver.decode
+    calls = []
+
+    def decode(self: driver.Driver, tokens: int) -> Any:
+        calls.append(tokens)
+        if len(calls) == 3:  # warming up, the first point, the second
+            signal.raise_signal(signal.SIGINT)
+        return real(self, tokens)
+
+    monkeypatch.setattr(driver.Driver, "decode", decode)
+    path = tmp_path / "results.json"
+    assert main([*COMPARE.split(), "--results", str(path), "--exact-activations", "--json"]) == 130
+    (comparison,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert not comparison["complete"]
+    assert comparison["records"]
+    assert json.loads(path.read_text())["comparisons"][0]["records"] == comparison["records"]
+    assert comparison["command"].endswith("--exact-activations --device cpu --threads 2")
+
+
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, _data: str) -> None:
+        raise FileError(f"“{path.name}” could not be saved.", why="The disk is full.")
+
+    monkeypatch.setattr(compare_store, "write_atomically", full)
+    assert main([*COMPARE.split(), "--results", str(tmp_path / "a.json")]) == 1
+    error = capsys.readouterr().err
+    assert "“a.json” could not be saved." in error
+    assert "Loading" not in error
 
 
 def test_a_file_of_something_else_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
