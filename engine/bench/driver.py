@@ -101,8 +101,7 @@ class Driver:
         counts = self._parts.counters.snapshot().counts[phase]
         runs = counts.sum(axis=2)
         on_gpu = int(counts[..., Place.GPU].sum())
-        # A prompt's experts that were copied ahead of their layer count as having been there: by the table
-        # they are missing all the same.
+        # What was left in a slot counts as having been on the GPU: by the table it is missing all the same.
         missing = int(np.count_nonzero(runs[~self._resident]))
         return Work(tuple(seconds), on_gpu, int(runs.sum()) - on_gpu, missing)
 

@@ -29,7 +29,7 @@ _AHEAD = 3  # copies waiting behind the one under way: the stream never runs dry
 class GpuProbes:
     """Times on the GPU of a loaded model. Nobody else may use it meanwhile.
 
-    A model that is resident as a whole copies nothing; room for two experts is then taken for the probes.
+    A model that is resident as a whole copies nothing; room for one more expert is then taken for the probes.
     The GPU may be the CPU as a second device: good for trying the probes, not for measuring anything.
     """
 
@@ -47,7 +47,12 @@ class GpuProbes:
         if self._gpu.resident.all():
             nothing = np.zeros_like(self._gpu.resident)
             self._gpu = GpuExperts(
-                self._config, self._device, nothing, slots=1, packed_format=parts.bank.shape.format
+                self._config,
+                self._device,
+                nothing,
+                slots=1,
+                packed_format=parts.bank.shape.format,
+                number_format=self._gpu.number_format,
             )
             stream = CudaStream if self._is_cuda else DirectStream
             self._stream = stream(parts.bank, self._gpu, HitCounters(*nothing.shape))

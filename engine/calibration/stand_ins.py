@@ -11,7 +11,6 @@ import torch
 from engine.accounting import TimeAccount
 from engine.events import Phase
 from engine.executor import ExpertExecutor
-from engine.experts.link import CudaLink, DirectLink, HostLink
 from engine.stats import HitCounters
 
 
@@ -19,7 +18,8 @@ class TimedCpuExperts:
     """In decode, runs the chosen experts on the CPU with `tokens` copies of the token, and takes the time.
 
     `seconds` is the time spent with experts since it was last set to zero, the preparation of their jobs
-    included. Everything around them (the link to a GPU too) is done as a real step does it.
+    included. Everything around them is done as a real step does it. For models on the CPU: beside a GPU a
+    step is graphs, and experts are timed by themselves.
     """
 
     gpu = None  # steps as graphs are for real executors
@@ -30,9 +30,6 @@ class TimedCpuExperts:
         self._cpu = ExpertExecutor(executor.bank, executor.pool, counters)
         self.account = TimeAccount()  # nobody reads it
         self._tokens = tokens
-        self._link: HostLink = DirectLink(config.hidden_size)
-        if executor.gpu is not None and executor.gpu.device.type == "cuda":
-            self._link = CudaLink(config.hidden_size, config.top_k, executor.gpu.device)
         self.seconds = 0.0
 
     def run(
@@ -45,20 +42,13 @@ class TimedCpuExperts:
         out: torch.Tensor,
     ) -> None:
         """As `ExpertExecutor.run`; a prompt is read once, one token of decode `tokens` times."""
-        copies = self._tokens if phase is Phase.DECODE else 1
-        host_ids, host_weights = self._link.routing(ids, weights)
-        host_x, host_out = self._link.send(x)
-        if copies > 1:
-            host_x, host_ids, host_weights = (
-                each.repeat(copies, 1) for each in (host_x, host_ids, host_weights)
-            )
-        result = host_out if copies == 1 else torch.zeros(host_x.shape)
+        if phase is Phase.DECODE and self._tokens > 1:
+            x, ids, weights = (each.repeat(self._tokens, 1) for each in (x, ids, weights))
+        result = torch.zeros(x.shape)
         begin = time.perf_counter()
-        self._cpu.run(layer, host_x, host_ids, host_weights, phase, result)
+        self._cpu.run(layer, x, ids, weights, phase, result)
         self.seconds += time.perf_counter() - begin
-        if copies > 1:
-            host_out += result[: len(x)]
-        self._link.add_results(out, torch.arange(len(x), device=x.device), 0)
+        out += result[: len(out)]
 
 
 class CountedRouting:

@@ -83,6 +83,20 @@ def test_experts_run_with_the_asked_tokens(parts: LoadedModel, monkeypatch: pyte
         assert len({place for place, _ in runs}) == 3
 
 
+def test_numbers_are_in_the_models_own_format(parts: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small model's are float32 on a GPU, where bf16 is usual; here it is the other way round."""
+    formats: set[torch.dtype] = set()
+
+    def run(self: GpuExperts, place: int, x: torch.Tensor) -> torch.Tensor:
+        formats.update((self.number_format, x.dtype))
+        return x
+
+    monkeypatch.setattr(GpuExperts, "run", run)
+    residents(parts).number_format = torch.bfloat16
+    GpuProbes(parts).expert(5)
+    assert formats == {torch.bfloat16}
+
+
 def test_the_model_computes_the_same_after_all_probes(parts: LoadedModel) -> None:
     tokens = torch.arange(9)
     before = parts.model.forward(tokens, parts.model.new_cache(9))
