@@ -10,6 +10,7 @@ import torch
 from engine.accounting import Part
 from engine.events import Phase, Place
 from engine.executor import ExpertExecutor
+from engine.experts.panels import Panels
 from engine.models.gpu.buffers import StepBuffers
 from engine.policy import LayerPlan, decide
 from kernels.cpu import ExpertJob
@@ -39,10 +40,14 @@ class MissingExperts:
         self._observed: tuple[LayerPlan, float, float] | None = None
         self.copied: torch.cuda.Event | None = None  # when the last layer's copies ended; None if it had none
 
-    def run(self, layer: int, sequences: int, phase: Phase) -> bool:
+    def prepare(self) -> None:
+        """Compile the kernels for streamed experts, which no graph has: a call that has nothing to do."""
+        self._launch(len(self._gpu.table[0]), 0, (0, self._executor.panels))  # nobody chose this expert
+
+    def run(self, layer: int, sequences: int, phase: Phase) -> None:
         """Run what the first `sequences` places chose; the router's choice must be on the host.
 
-        Returns whether anything was missing. What the next layer has to add is told in the buffers.
+        What the next layer has to add is told in the buffers.
         """
         executor, buffers = self._executor, self._buffers
         account = executor.account
@@ -52,7 +57,7 @@ class MissingExperts:
         if all(resident[expert] for expert in chosen):
             buffers.tell(results=False)
             executor.counters.add_each(phase, layer, set(chosen), Place.GPU)
-            return False
+            return
         tokens = np.bincount(chosen, minlength=len(resident))
         plan = decide(executor.policy, resident, tokens, executor.costs, executor.panels)
         executor.counters.add(phase, layer, plan.places)
@@ -78,7 +83,6 @@ class MissingExperts:
         cpu_seconds = time.perf_counter() - begun if ticket is not None else 0.0
         self._observed = plan, cpu_seconds, copying - begun
         buffers.tell(results=ticket is not None, streamed=plan.copies)
-        return True
 
     def observe(self) -> None:
         """Tell how long the last layer's plan took; once its copies are known to have ended."""
@@ -103,7 +107,7 @@ class MissingExperts:
 
     def _stream_share(self, layer: int, plan: LayerPlan) -> float:
         """Enqueue the copies and what follows them; returns when the first copy was on its way."""
-        executor, buffers, stream = self._executor, self._buffers, self._stream
+        executor, stream = self._executor, self._stream
         begun = 0.0
         for expert in plan.copies:
             first = int(plan.cpu_panels[expert])
@@ -111,17 +115,22 @@ class MissingExperts:
             place = stream.fetch(layer, expert, panels if first else None)
             begun = begun or time.perf_counter()
             stream.wait(place)
-            run_streamed(
-                self._gpu.data,
-                self._gpu.shape,
-                buffers.expert_in,
-                buffers.ids,
-                buffers.weights,
-                expert,
-                place,
-                panels,
-                buffers.streamed,
-            )
+            self._launch(expert, place, panels)
             stream.release(place)
             self.copied = stream.last_copy
         return begun or time.perf_counter()
+
+    def _launch(self, expert: int, place: int, panels: Panels) -> None:
+        """Enqueue some panels of an expert, which are at a place, for whoever chose it."""
+        buffers = self._buffers
+        run_streamed(
+            self._gpu.data,
+            self._gpu.shape,
+            buffers.expert_in,
+            buffers.ids,
+            buffers.weights,
+            expert,
+            place,
+            panels,
+            buffers.streamed,
+        )

@@ -169,7 +169,10 @@ class GpuDecoder:
             graphs = StepGraphs(
                 self._config, self._weights, gpu, self._rope, store, rows, buffers, forced=forced
             )
-            prepared = known[batch, forced] = _Prepared(graphs, MissingExperts(self._executor, buffers))
+            missing = MissingExperts(self._executor, buffers)
+            if not all(self._whole_layers):
+                missing.prepare()
+            prepared = known[batch, forced] = _Prepared(graphs, missing)
         return prepared
 
     def _count_whole_layers(self, buffers: StepBuffers, sequences: int, phase: Phase) -> None:
