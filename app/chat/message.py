@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLay
 from app.chat.body import MessageBody
 from app.chat.code import CopyButton
 from app.chat.notice_bar import NoticeBar
-from app.chat.notices import Action, figures_line, notice_for
+from app.chat.notices import Action, figures_line, figures_tip, notice_for
 from app.chat.prose import PlainArea
 from app.i18n import tr
 from app.storage.rows import MessageRow, MessageState
@@ -164,6 +164,7 @@ class AssistantMessage(MessageView):
         self._copy.setVisible(ended)
         self._redo.setVisible(ended and self._last)
         self._figures.setText(figures_line(self.row) if ended else "")
+        self._figures.setToolTip(figures_tip(self.row) if ended else "")
 
 
 def make_view(row: MessageRow) -> UserMessage | AssistantMessage:

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from app.answers import figures
 from app.i18n import tr
+from app.panel.time_parts import largest, time_parts
 from app.storage.figures import stats_from_json
 from app.storage.rows import MessageRow, MessageState
 from engine.events import FinishReason, GenerationStats
@@ -59,7 +60,16 @@ def figures_line(row: MessageRow) -> str:
     """A short line of figures of an answer; empty when there are none."""
     if row.stats is None:
         return ""
-    return describe(stats_from_json(row.stats))
+    return describe(stats_from_json(row.stats, hits=False))
+
+
+def figures_tip(row: MessageRow) -> str:
+    """The same with where most of its time went."""
+    if row.stats is None:
+        return ""
+    stats = stats_from_json(row.stats, hits=False)
+    spent = largest(time_parts(stats.time))
+    return "\n".join(line for line in (describe(stats), spent) if line)
 
 
 def describe(stats: GenerationStats) -> str:

@@ -27,7 +27,8 @@ _STATS = (
     "prediction_error",
     "refits",
 )
-_FORMULA = ("=", "+", "-", "@", "\t")  # what makes a spreadsheet compute a text
+# What makes a spreadsheet compute a text; and the mark itself, so that every text can be told from its cell.
+_SPECIAL = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
 def to_csv(chat: ChatFigures) -> str:
@@ -55,4 +56,4 @@ def _cells(answer: AnswerFigures) -> list[object]:
 def _text(value: str) -> str:
     """A text that a spreadsheet takes for text."""
     clean = clean_text(value)
-    return f"'{clean}" if clean.startswith(_FORMULA) else clean
+    return f"'{clean}" if clean.startswith(_SPECIAL) else clean

@@ -19,6 +19,7 @@ from app.theme import theme
 _GAP = 2.0
 _MARGIN = 6  # between the layers' numbers and the cells
 _ROW_HEIGHT = 9
+_SHADES = 32  # more than the eye tells apart
 _FAR = 1 << 20  # further than any map
 _STEPS = {
     Qt.Key.Key_Left: (0, -1),
@@ -82,11 +83,7 @@ class ExpertMap(QWidget):
 
     def cell_rect(self, layer: int, expert: int) -> QRectF:
         """Where a cell is painted."""
-        area = self._cells()
-        width, height = area.width() / self._grid.experts, area.height() / self._grid.layers
-        gap = min(_GAP, height / 4, width / 4)
-        left, top = area.left() + expert * width, area.top() + layer * height
-        return QRectF(left + gap / 2, top + gap / 2, width - gap, height - gap)
+        return self._rect_in(self._cells(), layer, expert)
 
     def labels(self) -> list[tuple[str, QRectF]]:
         """The numbers of layers and experts that have room, and where they stand."""
@@ -113,14 +110,18 @@ class ExpertMap(QWidget):
         painter.setPen(colors.muted)
         for text, box in self.labels():
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextDontClip, text)
-        heat = grid.heat
+        heat, scale = grid.heat, [heat_color(step / _SHADES) for step in range(_SHADES + 1)]
+        area = self._cells()
+        resident = []
+        painter.setPen(Qt.PenStyle.NoPen)
         for layer, expert in np.ndindex(grid.layers, grid.experts):
-            rect = self.cell_rect(layer, expert)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(heat_color(float(heat[layer, expert])))
+            rect = self._rect_in(area, layer, expert)
+            painter.setBrush(scale[round(float(heat[layer, expert]) * _SHADES)])
             painter.drawRoundedRect(rect, 2, 2)
             if grid.residency[layer, expert]:
-                mark_resident(painter, rect)
+                resident.append(rect)
+        for rect in resident:
+            mark_resident(painter, rect)
         if self.hasFocus() and grid.layers:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colors.link, 2))
@@ -177,6 +178,12 @@ class ExpertMap(QWidget):
         text = self._grid.describe_cell(*cell) if cell else ""
         self.setAccessibleDescription(text or self._grid.describe())
         self.described.emit(text)
+
+    def _rect_in(self, area: QRectF, layer: int, expert: int) -> QRectF:
+        width, height = area.width() / self._grid.experts, area.height() / self._grid.layers
+        gap = min(_GAP, height / 4, width / 4)
+        left, top = area.left() + expert * width, area.top() + layer * height
+        return QRectF(left + gap / 2, top + gap / 2, width - gap, height - gap)
 
     def _cells(self) -> QRectF:
         """Where the cells are, right of the layers' numbers and below the experts'."""

@@ -24,6 +24,12 @@ class SpeedSection(QWidget):
         self.now = heading(QLabel(), 2.0)
         self.unit = QLabel()
         self.rows: dict[str, QLabel] = {}
+        self._names = {
+            "average": tr("Average"),
+            "first_token": tr("First token"),
+            "prompt": tr("Prompt"),
+            "answer": tr("Answer"),
+        }
         self.context = Meter(tr("Context"))
         for label in (self.which, self.unit):
             mark(label, muted=True)
@@ -43,8 +49,9 @@ class SpeedSection(QWidget):
         self.which.setText(_which(shown, chat))
         self.now.setText(figures.now if running else figures.average)
         self.unit.setText(tr("tokens per second now") if running else tr("tokens per second on average"))
-        for name, label in self.rows.items():
-            label.setText(getattr(figures, name))
+        for key, label in self.rows.items():
+            label.setText(getattr(figures, key))
+            label.setAccessibleName(f"{self._names[key]}: {label.text()}")
 
     def show_context(self, shown: Shown, status: EngineStatus | None) -> None:
         """How much of the context an answer used, or what the model has."""
@@ -62,18 +69,11 @@ class SpeedSection(QWidget):
         grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(4)
         grid.setColumnStretch(1, 1)
-        names = {
-            "average": tr("Average"),
-            "first_token": tr("First token"),
-            "prompt": tr("Prompt"),
-            "answer": tr("Answer"),
-        }
-        for row, (key, name) in enumerate(names.items()):
+        for row, (key, name) in enumerate(self._names.items()):
             label, value = QLabel(name), QLabel()
             mark(label, muted=True)
             value.setWordWrap(True)
             value.setTextFormat(Qt.TextFormat.PlainText)
-            value.setAccessibleName(name)
             self.rows[key] = value
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(value, row, 1)

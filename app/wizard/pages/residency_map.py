@@ -66,8 +66,9 @@ class ResidencyMap(QWidget):
         line, bottom = self._line(), cell * experts
         painter.setPen(colors.muted)
         axis = QRectF(0, bottom, cell * layers - gap, line)
-        painter.drawText(axis, Qt.AlignmentFlag.AlignLeft, tr("layer 1"))
-        painter.drawText(axis, Qt.AlignmentFlag.AlignRight, tr("layer {number}", number=layers))
+        first, last = self.axis_texts(axis.width())
+        painter.drawText(axis, Qt.AlignmentFlag.AlignLeft, first)
+        painter.drawText(axis, Qt.AlignmentFlag.AlignRight, last)
         places = [(colors.cpu, tr("CPU"))]
         if self._has_gpu:
             places.insert(0, (colors.gpu, tr("graphics card")))
@@ -82,6 +83,13 @@ class ResidencyMap(QWidget):
             width = self.fontMetrics().horizontalAdvance(name)
             painter.drawText(QRectF(left + line, top, width + 4, line), Qt.AlignmentFlag.AlignVCenter, name)
             left += line * 2 + width
+
+    def axis_texts(self, width: float) -> tuple[str, str]:
+        """What stands below the first and the last layer: words, or numbers where these would overlap."""
+        first, last = tr("layer 1"), tr("layer {number}", number=self._layers)
+        if self.fontMetrics().horizontalAdvance(f"{first}  {last}") > width:
+            first, last = "1", str(self._layers)
+        return first, last if self._layers > 1 else ""
 
     def event(self, event: QEvent) -> bool:
         """A tool tip for the cell under the pointer."""

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answers import short_number, short_seconds
-from app.chat.notices import describe
+from app.chat.notices import describe, figures_line, figures_tip
 from app.panel.figures import DASH, ExpertGrid, Share, forecast, shares, speed
+from engine.accounting import TimeSplit
 from engine.events import ExpertHits, GenerationStats, Phase, Place
 from tests.app.fakes import make_status, stats_after
+from tests.app.panel.rows import answer_row
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=4, max_size=4))
@@ -113,3 +117,11 @@ def test_the_line_below_an_answer() -> None:
     assert describe(stats_after(48)) == "48 tokens · 40.0 tokens/s · first after 0.2 s"
     assert describe(GenerationStats(generated_tokens=1)) == "1 token"
     assert describe(GenerationStats()) == ""
+
+
+def test_the_tip_below_an_answer_tells_where_its_time_went() -> None:
+    row = answer_row(1, tokens=48, tokens_per_second=40.0)
+    assert figures_line(row) == "48 tokens · 40.0 tokens/s · first after 0.2 s"
+    assert figures_tip(row) == f"{figures_line(row)}\n71% waiting for memory to reach the CPU's experts."
+    assert figures_tip(answer_row(2, time=TimeSplit())) == figures_line(answer_row(2))
+    assert figures_tip(replace(row, stats=None)) == ""

@@ -35,6 +35,13 @@ def test_where_the_time_went_is_saved_with_the_answer() -> None:
     assert replace(read, hits=stats.hits) == stats
 
 
+def test_the_hits_can_be_left_out() -> None:
+    stats = stats_after(5)
+    read = stats_from_json(stats_to_json(stats), hits=False)
+    assert read.hits.counts.size == 0
+    assert read.generated_tokens == 5
+
+
 @given(st.dictionaries(names, anything, max_size=6), times)
 def test_figures_of_any_form_are_read(value: dict[str, Any], time: dict[str, Any]) -> None:
     for figures in (value, value | {"time": time}):
