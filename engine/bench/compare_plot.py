@@ -22,6 +22,7 @@ _STYLES = {
 _OTHER = ("#000000", "x", "-")
 _PANEL = (4.4, 4.6)  # inches
 _DPI = 150
+_ROOM = 1.05  # above the highest figure, whose marker would be cut otherwise
 
 
 def draw(comparison: Comparison) -> bytes:
@@ -76,6 +77,6 @@ def _draw_panel(axis: Any, comparison: Comparison, found: list[rows.Row]) -> Non
     axis.set_xscale("log", base=2)
     axis.set_xticks([row.size for row in found], [str(row.size) for row in found])
     axis.minorticks_off()
-    axis.set_ylim(bottom=0)
+    axis.set_ylim(0, _ROOM * axis.get_ylim()[1])
     axis.grid(color="#dddddd", linewidth=0.6)
     axis.set_axisbelow(True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
+from engine.accounting import Part
 from engine.events import Phase
 from engine.executor import ExpertExecutor
 from engine.kvbatch import SequenceBatch
@@ -52,10 +53,10 @@ class BatchPass:
     def __call__(self, x: torch.Tensor, batch: SequenceBatch, routing: RoutingSource | None = None) -> None:
         """All layers: x, float32 [sequences, hidden], becomes the last layer's output.
 
-        The batch's step has begun; the new keys and values are written into its rows. `routing` chooses the
-        experts in the routers' place.
+        The batch's step has begun, and the account's; the new keys and values are written into its rows.
+        `routing` chooses the experts in the routers' place.
         """
-        config, count = self._config, len(x)
+        config, count, account = self._config, len(x), self._executor.account
         positions = batch.positions[:count].long()
         new_rows = batch.rows[:count].gather(1, positions[:, None])[:, 0].long()
         seen = self._seen(batch)
@@ -69,7 +70,9 @@ class BatchPass:
             normed = self._normalise(x, layer.post_norm)
             chosen = None if forced is None else forced[index]
             ids, weights = route(normed, layer.router, config.top_k, chosen)
+            account.mark(Part.ATTENTION)
             self._executor.run(index, normed, ids, weights, Phase.DECODE, out=x)
+            account.mark(Part.CPU_EXPERTS)
 
     def _attend(
         self, qkv: torch.Tensor, store: torch.Tensor, new_rows: torch.Tensor, seen: _Seen

@@ -148,12 +148,17 @@ class MixtralModel:
             )
             batch.end_step()
             return logits
+        account = self.executor.account
+        account.begin_step()
         if self.device.type == "cpu":
             torch.set_num_threads(1)  # its operations are short here: see `_torch_threads`
         x = self.weights.embedding(token_ids.to(self.device))  # [sequences, hidden]
         self._batch(x, batch, self.routing)
         batch.end_step()
-        return self.weights.output(self._normalise(x, self.weights.final_norm)).float().cpu()
+        result = self.weights.output(self._normalise(x, self.weights.final_norm)).float().cpu()
+        account.mark(Part.ATTENTION)
+        account.end_step()
+        return result
 
     def _run_layers(self, x: torch.Tensor, cache: KVCache, phase: Phase, check: Callable[[], None]) -> None:
         """All layers for a chunk: x, float32 [tokens, hidden], becomes the last layer's output."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from engine.accounting import Part
 from engine.errors import EngineError, GenerationError
 from engine.events import Event, Finished, FinishReason, PromptProgress, TextDelta
 from engine.options import LoadOptions
@@ -61,6 +62,22 @@ def test_a_beam_search_tells_the_best_answer_and_all_scores(engine: Engine) -> N
     assert "24 tokens" in finished.message
     assert finished.stats.generated_tokens == 24
     assert finished.stats.seed is None
+
+
+def test_the_time_of_a_search_and_of_answers_together_is_accounted_for(engine: Engine) -> None:
+    plain = GenerationParams(SamplingParams(temperature=0), max_tokens=24, ignore_eos=True)
+    _, search = told(engine.generate(CHAT, BEAMS))
+    finished = [search.stats]
+    for _, event in engine.generate_batch([CHAT, OTHER], plain):
+        if isinstance(event, Finished):
+            finished.append(event.stats)
+    assert len(finished) == 3
+    for stats in finished:
+        time = stats.time
+        assert 22 <= time.steps <= 24  # steps of the search, or of both answers
+        assert sum(time.parts.values()) == pytest.approx(time.whole)
+        assert time.parts[Part.CPU_EXPERTS] > 0 < time.parts[Part.ATTENTION]
+    assert search.stats.time.whole == pytest.approx(search.stats.decode_seconds, rel=0.25)
 
 
 def test_text_comes_before_the_end_where_the_beams_agree(engine: Engine) -> None:
