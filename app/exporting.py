@@ -1,61 +1,88 @@
-"""Export of a conversation: asks where to, reads it from the store, writes it."""
+"""Export of chats: asks what and where to, reads from the store, writes in a thread of its own."""
 
 from __future__ import annotations
 
+import weakref
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
 
 from app.dialogs import show_error
-from app.export import JSON, KINDS, ExportKind, free_path, save_conversation, suggested_name
+from app.export.dialog import ExportDialog
+from app.export.job import ExportJob, run_export, saved_words
 from app.i18n import tr
-from app.paths import documents_dir
+from app.settings import SettingsStore, registry
+from app.settings.option import Value
 from app.storage import ChatStore, Conversation, MessageRow
 from app.storage.thread import StorageThread
-from engine.errors import EngineError, FileError
+from app.storage.waiting import wait_for
+from app.widgets.task import Task
+from engine.errors import EngineError
+from engine.progress import CancelToken, ProgressCallback
 
 
 class ExportFlow(QObject):
-    """One export at a time; the window stays usable."""
+    """One dialog at a time; the window stays usable while files are written."""
 
-    def __init__(self, window: QWidget, storage: StorageThread) -> None:
+    saved = Signal(str)  # what to tell the user
+
+    def __init__(self, window: QWidget, storage: StorageThread, settings: SettingsStore) -> None:
         super().__init__(window)
-        self._window, self._storage = window, storage
-        self._folder = documents_dir()
+        self._window, self._storage, self._settings = window, storage, settings
+        self._tokens: weakref.WeakSet[CancelToken] = weakref.WeakSet()  # of the exports that run
 
-    def ask(self, conversation: Conversation) -> None:
-        """Ask for a file and write the conversation to it."""
-        dialog = QFileDialog(self._window, tr("Export chat"), str(self._folder))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters([kind.filter for kind in KINDS])
-        dialog.setDefaultSuffix(KINDS[0].suffix)
-        dialog.selectFile(free_path(self._folder, suggested_name(conversation.title, KINDS[0].suffix)).name)
-        dialog.filterSelected.connect(lambda chosen: dialog.setDefaultSuffix(_kind_of_filter(chosen).suffix))
-        dialog.fileSelected.connect(lambda file: self.save(conversation, Path(file)))
-        dialog.finished.connect(dialog.deleteLater)
+    def ask(self, shown: Conversation | None) -> ExportDialog:
+        """Ask what to export; `shown` is the chat on the screen."""
+        dialog = ExportDialog(self._settings, shown, self._window)
+        dialog.export_requested.connect(self.export)
+
+        def all_chats(store: ChatStore) -> list[Conversation]:
+            lines = store.conversations() + store.conversations(archived=True)
+            return [line.conversation for line in lines]
+
+        self._storage.run(all_chats).then(dialog.set_chats)
         dialog.open()
+        return dialog
 
-    def save(self, conversation: Conversation, path: Path) -> None:
-        """Write the conversation to `path`; its suffix says in which format."""
-        kind = JSON if path.suffix.lower() == JSON.suffix else KINDS[0]
-        self._folder = path.parent
+    def export(self, job: ExportJob) -> Task[Path]:
+        """Write what a job says; remembers its choices for the next time."""
+        self._remember(job)
 
-        def write(store: ChatStore) -> EngineError | None:
-            # In the store's thread: a network folder may be slow, and the window must not wait for it.
-            rows: list[MessageRow] = store.messages(conversation.id, all_versions=kind is JSON)
-            try:
-                save_conversation(path, conversation, rows, kind)
-            except FileError as error:
-                return error
-            return None
+        def work(report: ProgressCallback, cancel: CancelToken) -> Path:
+            def read(chat_id: int) -> tuple[Conversation, list[MessageRow]]:
+                return wait_for(self._storage, cancel, _read, chat_id)
 
-        self._storage.run(write).then(self._explain)
+            return run_export(job, read, report, cancel)
 
-    def _explain(self, error: EngineError | None) -> None:
-        if error is not None:
+        done, failed = partial(self._tell, job), partial(show_error, self._window)
+        task: Task[Path] = Task(self._window, tr("Exporting"), work, done, failed)
+        self._tokens.add(task.token)
+        return task
+
+    def stop(self) -> None:
+        """Cancel what is being written: the program closes."""
+        for token in self._tokens:
+            token.cancel()
+
+    def _tell(self, job: ExportJob, path: Path) -> None:
+        self.saved.emit(saved_words(job, path))
+
+    def _remember(self, job: ExportJob) -> None:
+        values: dict[str, Value] = {
+            registry.EXPORT_FORMAT.key: job.kind.name,
+            registry.EXPORT_SYSTEM_PROMPT.key: job.options.system_prompt,
+            registry.EXPORT_SETTINGS.key: job.options.settings,
+            registry.EXPORT_STATISTICS.key: job.options.statistics,
+            registry.EXPORT_BRANCHES.key: job.options.branches,
+            registry.EXPORT_FOLDER.key: str(job.path.parent),
+        }
+        try:
+            self._settings.update(values)
+        except EngineError as error:
             show_error(self._window, error)
 
 
-def _kind_of_filter(chosen: str) -> ExportKind:
-    return next((kind for kind in KINDS if kind.filter == chosen), KINDS[0])
+def _read(store: ChatStore, chat_id: int) -> tuple[Conversation, list[MessageRow]]:
+    return store.conversation(chat_id), store.messages(chat_id, all_versions=True)

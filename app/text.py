@@ -12,6 +12,11 @@ def one_line(text: str) -> str:
     return " ".join(clean_text(text).split())
 
 
+def shortened(text: str, length: int) -> str:
+    """`text`, cut with an ellipsis where it has more than `length` characters."""
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
 def fold(text: str) -> str:
     """`text` without differences of case and of Unicode form, for comparing."""
     return unicodedata.normalize("NFKC", text).casefold()

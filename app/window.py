@@ -65,7 +65,7 @@ class MainWindow(QMainWindow):
         self.panel = LivePanel()
         self.chats = ChatsController(self.sidebar, self.session, storage, self)
         self.model = ModelControl(worker, settings, self.page.strip, self)
-        self.export = ExportFlow(self, storage)
+        self.export = ExportFlow(self, storage, settings)
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.setHandleWidth(1)
         self.splitter.setChildrenCollapsible(False)
@@ -114,6 +114,7 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what runs, save what is there, and close."""
         self.session.end_now()
+        self.export.stop()
         try:
             save_place(self, self.splitter, self._settings)
         except EngineError as error:
@@ -148,6 +149,7 @@ class MainWindow(QMainWindow):
         self.model.status_changed.connect(self._show_status)
         self.model.choose_requested.connect(self.setup_requested)
         self.page.export_requested.connect(self._export)
+        self.export.saved.connect(self._tell)
         self.page.model_notice.triggered.connect(self.calibration_requested)
         self.page.sidebar_toggled.connect(self.toggle_sidebar)
         self.page.panel_toggled.connect(self.toggle_panel)
@@ -174,7 +176,7 @@ class MainWindow(QMainWindow):
                 Command("regenerate", tr("Re&generate the answer"), "Ctrl+R", session.regenerate),
                 Command("stop", tr("&Stop the answer"), "", session.stop),
                 None,
-                Command("export", tr("&Export chat…"), "Ctrl+E", self._export),
+                Command("export", tr("&Export chats…"), "Ctrl+E", self._export),
                 None,
                 Command("model", tr("Change &model…"), "Ctrl+M", self.setup_requested.emit),
                 Command("quit", tr("&Quit"), "Ctrl+Q", self.close),
@@ -246,8 +248,7 @@ class MainWindow(QMainWindow):
         self.sidebar.list.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _export(self) -> None:
-        if self.session.conversation is not None:
-            self.export.ask(self.session.conversation)
+        self.export.ask(self.session.conversation)
 
     def _find(self) -> None:
         self.sidebar.show()
@@ -280,11 +281,15 @@ class MainWindow(QMainWindow):
         text = " ".join(part for part in (notice.what, notice.why, notice.action) if part)
         self.page.notice.show_notice(MessageNotice("warning", text))
 
+    @Slot(str)
+    def _tell(self, text: str) -> None:
+        self.page.notice.show_notice(MessageNotice("info", text))
+
     @Slot(object)
     def _show_title(self, conversation: Conversation | None) -> None:
         name = tr("Fiddler Chat")
         self.setWindowTitle(f"{conversation.title} – {name}" if conversation else name)
-        for action in ("rename", "pin", "archive", "duplicate", "delete", "export"):
+        for action in ("rename", "pin", "archive", "duplicate", "delete"):
             self.menus.actions[action].setEnabled(conversation is not None)
         self._on_busy(self.session.busy)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from engine.errors import FileError
 
@@ -18,20 +20,30 @@ _READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def write_atomically(path: Path | str, data: bytes | str) -> None:
-    """Replace the file at `path` by `data` (text is written as UTF-8, newlines as they are).
+    """Replace the file at `path` by `data` (text as UTF-8, newlines as they are), as `replacing` does."""
+    content = data.encode("utf-8") if isinstance(data, str) else data
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: Path | str) -> Iterator[BinaryIO]:
+    """A file to write to that takes the place of the one at `path` when the block ends without an error.
 
     The data goes to a temporary file in the same directory, is flushed to the disk, and takes the name only
     then; the directory is flushed too. Missing directories are made. A symbolic link keeps pointing where it
-    does: its target is replaced. Raises `FileError` with cause and action; the old file is then untouched and
-    no temporary file remains.
+    does: its target is replaced. Raises `FileError` with cause and action for any `OSError`; after that or
+    another error the old file is untouched and no temporary file remains.
     """
-    content = data.encode("utf-8") if isinstance(data, str) else data
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            _write_and_flush(temporary, content, _mode_of(target))
+            with _new_file(temporary, _mode_of(target)) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
             os.replace(temporary, target)
         except BaseException:
             with suppress(OSError):
@@ -87,12 +99,9 @@ def _mode_of(target: Path) -> int:
         return 0o666
 
 
-def _write_and_flush(path: Path, content: bytes, mode: int) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-    with open(os.open(path, flags, mode), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+def _new_file(path: Path, mode: int) -> BinaryIO:
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    return open(os.open(path, flags, mode), "w+b")
 
 
 def flush_directory(folder: Path) -> None:

@@ -51,6 +51,8 @@ def _conversation(conversation: Conversation, options: ExportOptions) -> dict[st
         "system_prompt": conversation.system_prompt if options.system_prompt else "",
         "created": timestamp(conversation.created),
         "updated": timestamp(conversation.updated),
+        "pinned": conversation.pinned,
+        "archived": conversation.archived,
     }
 
 

@@ -9,8 +9,7 @@ from app.export.json_format import FORMAT, VERSION
 from app.i18n import tr
 from app.importing.errors import UnreadableError
 from app.importing.fields import Fields
-from app.importing.figures import sound_params, sound_stats
-from app.importing.outcome import ReadChat
+from app.importing.figures import is_keepable
 from app.storage.incoming import IncomingChat, IncomingMessage
 from app.storage.rows import MessageState
 from engine.params import Role
@@ -21,7 +20,7 @@ def is_ours(document: object) -> bool:
     return isinstance(document, dict) and document.get("format") == FORMAT
 
 
-def read_ours(document: object) -> ReadChat:
+def read_ours(document: object) -> IncomingChat:
     """The chat in one of our documents. Raises `UnreadableError`."""
     fields = Fields(document, tr("the file"))
     version = fields.number("version")
@@ -32,35 +31,30 @@ def read_ours(document: object) -> ReadChat:
     if version < 1:
         raise fields.complaint("version")
     head = Fields(fields.get("conversation"), tr("the conversation"))
-    messages, left_out = _messages(fields.items("messages"))
-    chat = IncomingChat(
+    return IncomingChat(
         title=head.text("title"),
         model=head.text("model"),
         system_prompt=head.text("system_prompt"),
         created=head.time("created"),
         updated=head.time("updated"),
-        messages=tuple(messages),
+        pinned=version > 1 and head.flag("pinned"),
+        archived=version > 1 and head.flag("archived"),
+        messages=tuple(_messages(fields.items("messages"))),
     )
-    return ReadChat(chat, {tr("settings or figures of answers that cannot be used"): left_out})
 
 
-def _messages(items: list[Any]) -> tuple[list[IncomingMessage], int]:
+def _messages(items: list[Any]) -> list[IncomingMessage]:
     places: dict[int, int] = {}  # the document's ids
     messages: list[IncomingMessage] = []
-    left_out = 0
     for number, item in enumerate(items, 1):
         fields = Fields(item, tr("message {number}", number=number))
         message = _message(fields, places)
-        left_out += sum(
-            fields.get(key) is not None and kept is None
-            for key, kept in (("params", message.params), ("stats", message.stats))
-        )
         name = fields.number("id")
         if name in places:
             raise fields.complaint("id")
         places[name] = len(messages)
         messages.append(message)
-    return _chained(messages), left_out
+    return _chained(messages)
 
 
 def _message(fields: Fields, places: dict[int, int]) -> IncomingMessage:
@@ -88,9 +82,16 @@ def _message(fields: Fields, places: dict[int, int]) -> IncomingMessage:
         model=fields.text("model"),
         reason=fields.text("reason"),
         note=fields.text("note"),
-        params=sound_params(fields.object_or_none("params")),
-        stats=sound_stats(fields.object_or_none("stats")),
+        params=_figures(fields, "params"),
+        stats=_figures(fields, "stats"),
     )
+
+
+def _figures(fields: Fields, key: str) -> dict[str, Any] | None:
+    value = fields.object_or_none(key)
+    if value is not None and not is_keepable(value):
+        raise fields.complaint(key)
+    return value
 
 
 def _chained(messages: list[IncomingMessage]) -> list[IncomingMessage]:

@@ -183,6 +183,13 @@ PANEL_VISIBLE = Option(
     tr_noop("Show the live panel"),
     tr_noop("Speed, memory and the map of experts beside the chat."),
 )
+# The choices of the last export.
+EXPORT_FORMAT = Option("export.format", "markdown")
+EXPORT_SYSTEM_PROMPT = Option("export.system_prompt", True)
+EXPORT_SETTINGS = Option("export.settings", True)
+EXPORT_STATISTICS = Option("export.statistics", True)
+EXPORT_BRANCHES = Option("export.branches", True)
+EXPORT_FOLDER = Option("export.folder", "")  # empty: the documents folder
 WINDOW_GEOMETRY = Option("window.geometry", "")  # base64
 WINDOW_STATE = Option("window.state", "")  # base64
 
@@ -212,6 +219,12 @@ OPTIONS: tuple[Option[Any], ...] = (
     WIZARD_MODEL,
     WIZARD_FOLDER,
     WIZARD_PRECISION,
+    EXPORT_FORMAT,
+    EXPORT_SYSTEM_PROMPT,
+    EXPORT_SETTINGS,
+    EXPORT_STATISTICS,
+    EXPORT_BRANCHES,
+    EXPORT_FOLDER,
     WINDOW_GEOMETRY,
     WINDOW_STATE,
 )

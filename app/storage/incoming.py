@@ -45,6 +45,8 @@ class IncomingChat:
     updated: datetime
     model: str = ""
     system_prompt: str = ""
+    pinned: bool = False
+    archived: bool = False
     messages: tuple[IncomingMessage, ...] = ()
 
 
@@ -52,14 +54,17 @@ def insert_chat(store: ChatStore, chat: IncomingChat) -> Conversation:
     """Save a chat with all its messages, at the top of the list: everything, or nothing."""
     with transaction(store._db, store.path, tr("The chat “{title}” could not be saved.", title=chat.title)):
         cursor = store._db.execute(
-            "INSERT INTO conversation (title, model, system_prompt, created, updated, activity)"
-            " VALUES (?, ?, ?, ?, ?, (SELECT ifnull(max(activity), 0) + 1 FROM conversation))",
+            "INSERT INTO conversation (title, model, system_prompt, created, updated, pinned, archived,"
+            " activity)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT ifnull(max(activity), 0) + 1 FROM conversation))",
             (
                 one_line(chat.title) or tr("New chat"),
                 clean_text(chat.model),
                 clean_text(chat.system_prompt),
                 to_millis(chat.created),
                 to_millis(chat.updated),
+                chat.pinned,
+                chat.archived,
             ),
         )
         conversation_id = cursor.lastrowid or 0

@@ -98,6 +98,11 @@ class StorageThread(QObject):
         if application is not None:
             application.aboutToQuit.connect(self.close)
 
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more can be asked for."""
+        return self._closed
+
     def start(self) -> None:
         """Open the database, in the thread; operations asked for meanwhile wait for it."""
         self._thread.start()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine import files
 from engine.errors import EngineError, FileError
-from engine.files import set_aside, write_atomically
+from engine.files import replacing, set_aside, write_atomically
 
 
 def names(folder: Path) -> list[str]:
@@ -130,6 +130,22 @@ def test_a_file_system_without_directory_flush_is_fine(
     write_atomically(tmp_path / "a", "x")
     assert (tmp_path / "a").read_text() == "x"
     assert folder_flushes or not Path("/proc/self/fd").exists()
+
+
+def test_a_file_that_is_written_in_pieces_appears_when_it_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    path.write_text("old")
+    with replacing(path) as file:
+        file.write(b"first ")
+        assert path.read_text() == "old"
+        file.write(b"second")
+        file.seek(0)
+        assert file.read(5) == b"first"
+    assert path.read_text() == "first second"
+    with pytest.raises(TypeError), replacing(path) as file:
+        file.write("half")  # type: ignore[arg-type]
+    assert path.read_text() == "first second"
+    assert names(tmp_path) == ["a.zip"]
 
 
 def test_set_aside_never_overwrites(tmp_path: Path) -> None:

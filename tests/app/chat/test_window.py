@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.chat.composer import ComposerState
 from app.chat.message import AssistantMessage
 from app.dialogs import MessageDialog
+from app.export.dialog import ExportDialog
 from app.paths import database_path
 from app.settings import SettingsStore, registry
 from app.storage import ChatStore, MessageState, StorageError, open_store
@@ -360,26 +361,19 @@ def test_the_theme_of_the_settings_is_shown_at_once(
     settings.set(registry.THEME, "light")
 
 
-def test_a_chat_is_exported_where_the_user_says(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
+def test_a_chat_is_exported_and_the_window_says_where(
+    qtbot: QtBot, window: MainWindow, settings: SettingsStore, tmp_path: Path
+) -> None:
+    settings.set(registry.EXPORT_FOLDER, str(tmp_path))
     ask(qtbot, window, "Export me")
-    chat = window.session.conversation
-    assert chat is not None
-    for name, part in (("chat.md", "Paris is the capital."), ("chat.json", '"content"')):
-        path = tmp_path / name
-        window.export.save(chat, path)
-        qtbot.waitUntil(path.exists, timeout=5000)
-        assert part in path.read_text(encoding="utf-8")
-        assert "Export me" in path.read_text(encoding="utf-8")
-
-
-def test_an_export_that_fails_says_why(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
-    ask(qtbot, window)
-    assert window.session.conversation is not None
-    window.export.save(window.session.conversation, tmp_path)  # a folder
-    qtbot.waitUntil(lambda: window.findChild(MessageDialog) is not None, timeout=5000)
-    dialog = window.findChild(MessageDialog)
+    window.page.export_button.click()
+    dialog = window.findChild(ExportDialog)
     assert dialog is not None
-    dialog.reject()
+    qtbot.waitUntil(lambda: dialog.name.text() == "Export me.md" and dialog.export.isEnabled(), timeout=5000)
+    dialog.export.click()
+    path = tmp_path / "Export me.md"
+    qtbot.waitUntil(lambda: str(path) in window.page.notice.text, timeout=5000)
+    assert "Paris is the capital." in path.read_text(encoding="utf-8")
 
 
 def test_a_first_start_opens_the_wizard(qtbot: QtBot, storage: StorageThread, worker: EngineWorker) -> None:

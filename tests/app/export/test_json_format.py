@@ -24,6 +24,8 @@ def test_the_document_holds_everything(conversation: Conversation, messages: lis
         "system_prompt": "Be brief.",
         "created": "2026-01-02T03:04:05.678Z",
         "updated": "2026-01-02T03:09:05.678Z",
+        "pinned": False,
+        "archived": False,
     }
     question, other, answer = document["messages"]
     assert [(item["id"], item["parent"], item["active"]) for item in (question, other, answer)] == [

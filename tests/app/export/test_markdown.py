@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtGui import QTextDocument
 
-from app.export import to_markdown
+from app.export import ExportOptions, to_markdown
 from app.storage import Conversation, MessageRow, MessageState
 
 # A document measures text, for which Qt wants its application.
@@ -30,7 +30,8 @@ def headings(markdown: str) -> list[str]:
 
 
 def test_a_reader_sees_the_chat(conversation: Conversation, messages: list[MessageRow]) -> None:
-    assert blocks(to_markdown(conversation, messages, zone=UTC)) == [
+    shown = ExportOptions(branches=False)
+    assert blocks(to_markdown(conversation, messages, shown, zone=UTC)) == [
         (1, "Rome & *Paris*"),
         (0, "With Starter_1, begun 2026-01-02 03:04."),
         (2, "System prompt"),
@@ -51,8 +52,19 @@ def test_a_reader_sees_the_chat(conversation: Conversation, messages: list[Messa
     ]
 
 
+def test_other_versions_stand_below_the_one_that_is_shown(
+    conversation: Conversation, messages: list[MessageRow]
+) -> None:
+    document = blocks(to_markdown(conversation, messages, zone=UTC))
+    assert [text for level, text in document if level == 2][-1].endswith("(version 2 of 2)")
+    assert (3, "Assistant, 2026-01-02 03:04 (version 1 of 2)") in document
+    assert document[-2:] == [(0, "Not now."), (0, "This answer was stopped.")]
+
+
 def test_prompt_and_figures_can_be_left_out(conversation: Conversation, messages: list[MessageRow]) -> None:
-    text = to_markdown(conversation, messages, system_prompt=False, statistics=False, zone=UTC)
+    options = ExportOptions(system_prompt=False, settings=False, statistics=False, branches=False)
+    text = to_markdown(conversation, messages, options, zone=UTC)
+    assert "temperature" not in text
     assert headings(text) == ["Rome & *Paris*", "You, 2026-01-02 03:04", "Assistant, 2026-01-02 03:04"]
     assert "tokens" not in text
     assert "Be brief" not in text

@@ -23,7 +23,7 @@ def document() -> Any:
 
 def test_the_described_example_is_read(document: Any) -> None:
     assert is_ours(document)
-    chat = read_ours(document).chat
+    chat = read_ours(document)
     assert (chat.title, chat.system_prompt) == ("Rome", "Be brief.")
     question, answer = chat.messages
     assert (question.parent, answer.parent) == (None, 0)
@@ -32,7 +32,7 @@ def test_the_described_example_is_read(document: Any) -> None:
 
 
 def test_version_1_is_read() -> None:
-    chat = read_ours(json.loads(V1.read_text("utf-8"))).chat
+    chat = read_ours(json.loads(V1.read_text("utf-8")))
     assert [(message.parent, message.active, message.state) for message in chat.messages] == [
         (None, True, MessageState.COMPLETE),
         (0, False, MessageState.STOPPED),
@@ -90,26 +90,15 @@ def test_a_missing_key_is_named(document: Any) -> None:
         read_ours(document)
 
 
-@pytest.mark.parametrize(
-    ("params", "stats"),
-    [
-        ({"sampling": {"temperature": "hot"}}, {"generated_tokens": "many"}),
-        ({"sampling": 5}, {"hits": "x"}),
-        ({"stop": 5}, {"time": {"steps": "a"}}),
-        ({"max_tokens": -1}, {"hits": [[[[10**30]]]]}),
-        ({"sampling": {"top_p": 7}}, {"seed": "7"}),
-    ],
-)
-def test_figures_that_would_break_the_window_are_left_out_and_counted(
-    document: Any, params: object, stats: object
-) -> None:
-    document["messages"][1] |= {"params": params, "stats": stats}
-    read = read_ours(document)
-    assert read.chat.messages[1].params is None
-    assert read.chat.messages[1].stats is None
-    assert list(read.left_out.values()) == [2]
+def test_figures_of_any_form_are_kept_if_they_can_be_exported_again(document: Any) -> None:
+    document["messages"][1]["stats"] = {"hits": "x", "more": [1, None, 10**30]}
+    assert read_ours(document).messages[1].stats == document["messages"][1]["stats"]
+    for value in ({"rate": float("inf")}, json.loads('{"a": ' * 21 + "1" + "}" * 21)):
+        document["messages"][1]["stats"] = value
+        with pytest.raises(UnreadableError, match="stats"):
+            read_ours(document)
 
 
 def test_active_messages_always_follow_each_other(document: Any) -> None:
     document["messages"][1]["parent"] = None  # as a damaged database may have it
-    assert read_ours(document).chat.messages[1].parent == 0
+    assert read_ours(document).messages[1].parent == 0

@@ -33,6 +33,12 @@ KEYS = {
     "wizard.folder": str,
     "wizard.precision": str,
     "panel.visible": bool,
+    "export.format": str,
+    "export.system_prompt": bool,
+    "export.settings": bool,
+    "export.statistics": bool,
+    "export.branches": bool,
+    "export.folder": str,
     "window.geometry": str,
     "window.state": str,
 }

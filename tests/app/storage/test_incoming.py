@@ -13,7 +13,7 @@ CHAT = IncomingChat(
     START + timedelta(days=1),
     "starter",
     "Be brief.",
-    (
+    messages=(
         IncomingMessage("user", "When?", START),
         IncomingMessage("assistant", "In 1", START, 0, active=False, state=MessageState.STOPPED),
         IncomingMessage("assistant", "In 753 BC.", START, 0, finished=START, stats={"seed": 3}),
@@ -31,6 +31,7 @@ def test_a_chat_is_saved_with_its_branches(store: ChatStore) -> None:
     assert [row.parent for row in rows] == [None, first, first, third]
     assert [row.content for row in store.messages(saved.id)] == ["When?", "In 753 BC.", "And?"]
     assert rows[2].stats == {"seed": 3}
+    assert not store.conversation(saved.id).pinned
     assert [line.conversation.title for line in store.conversations()] == ["Rome", "before"]
     assert [line.conversation.title for line in store.conversations("753 bc")] == ["Rome"]
 
