@@ -21,6 +21,12 @@ from engine.params import GenerationParams, SamplingParams
 
 NOW = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
 
+
+def as_read(value: Any) -> Any:
+    """JSON knows no tuples."""
+    return json.loads(json.dumps(value))
+
+
 TIMES = st.datetimes(datetime(1970, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)).map(
     lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 )
