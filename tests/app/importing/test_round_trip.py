@@ -45,7 +45,7 @@ PARAMS = st.builds(
 )
 STATS = st.builds(
     lambda tokens, rate, more: (
-        stats_to_json(GenerationStats(generated_tokens=tokens, tokens_per_second=rate)) | more
+        as_read(stats_to_json(GenerationStats(generated_tokens=tokens, tokens_per_second=rate))) | more
     ),
     st.integers(0, 10**6),
     st.floats(0, 1e6),
