@@ -18,10 +18,9 @@ def table(report: ModelReport) -> tuple[str, ...]:
         yardstick = "copying alone" if report.machine["gpu"] else "reading alone"
         lines.append(f"prompt  first token  {yardstick}  ratio")
     for each in report.prompts:
-        ratio = f"{each.ratio:5.2f}" if each.floor else "    -"
-        lines.append(
-            f"{each.tokens:6}  {format_seconds(each.seconds):>11}  {format_seconds(each.floor):>13}  {ratio}"
-        )
+        ratio = f"{each.ratio:.2f}" if each.floor else "-"
+        seconds, floor = format_seconds(each.seconds), format_seconds(each.floor)
+        lines.append(f"{each.tokens:6}  {seconds:>11}  {floor:>13}  {ratio:>5}")
     lines += _decode(report)
     lines += _accounting(report)
     lines += _soak(report)
@@ -36,8 +35,8 @@ def head(report: ModelReport) -> list[str]:
     model, machine = report.model, report.machine
     total = model["layers"] * model["experts"]
     lines = [
-        f"{model['name']}: {model['layers']} layers, experts in {model['precision']} of "
-        f"{format_bytes(model['expert_bytes'])}, policy “{model['policy']}”, routing: {model['routing']}.",
+        f"{model['name']}: {total} experts in {model['precision']} of {format_bytes(model['expert_bytes'])} "
+        f"each, policy “{model['policy']}”, routing: {model['routing']}.",
         f"{machine['cpu']}, {machine['threads']} threads ({machine['isa']}).",
     ]
     if machine["gpu"]:
@@ -92,11 +91,12 @@ def _soak(report: ModelReport) -> list[str]:
     soak = report.soak
     if soak is None:
         return []
-    return [
+    text = (
         f"{soak['tokens']} tokens in {soak['conversations']} conversations, {soak['full']} of which filled "
         f"the context: RAM grew by {format_bytes(soak['ram_growth'])}, the GPU's memory by "
         f"{format_bytes(soak['gpu_growth'])}; the last tenth took {soak['slowdown']:.2f} × the first's time."
-    ]
+    )
+    return textwrap.wrap(text, _WIDTH)
 
 
 def _memory(report: ModelReport) -> list[str]:

@@ -13,7 +13,15 @@ from engine.progress import CancelToken
 
 def add_to(commands: Any) -> None:
     """Register the command."""
-    parser = commands.add_parser("calibrate", help="measure this computer with a model")
+    parser = commands.add_parser(
+        "calibrate",
+        help="measure this computer with a model",
+        description="Chooses the kernels, measures what experts cost here, reads a text to see which are "
+        "chosen most, and keeps the result beside the program's data: plans and answers with the same model "
+        "and precision use it. Takes a quarter of a minute for the starter model and a minute or two for a "
+        "large one; what is measured before Ctrl-C is used if it is repeated within an hour. Other programs "
+        "should rest meanwhile.",
+    )
     shared.add_loading(parser)
     shared.add_output(parser)
     parser.set_defaults(parser=parser, run=run, check=shared.load_options)

@@ -18,6 +18,8 @@ from engine.progress import CancelToken, Progress
 if TYPE_CHECKING:
     from engine.runtime import Engine
 
+_SEARCH = ("length_penalty", "early_stopping")  # which only a beam search heeds
+_DRAWING = ("temperature", "top_k", "top_p", "min_p", "seed")  # which it does not heed
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed")
 
 
@@ -31,7 +33,13 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--prompt", required=True, help="the user's message; “-” reads it from stdin")
     parser.add_argument("--system", metavar="TEXT", help="a system message before it")
     parser.add_argument("--raw", action="store_true", help="continue the prompt as it is, without a template")
-    parser.add_argument("--max-tokens", type=int, default=GenerationParams.max_tokens, metavar="N")
+    parser.add_argument(
+        "--max-tokens",
+        type=int,
+        default=GenerationParams.max_tokens,
+        metavar="N",
+        help="of the answer, at most (default: %(default)s)",
+    )
     parser.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end before this text")
     parser.add_argument(
         "--no-loop-stop", action="store_true", help="do not end an answer that repeats itself"
@@ -58,7 +66,11 @@ def add_to(commands: Any) -> None:
     )
     search.add_argument("--early-stopping", action="store_true", help="end at the first N finished answers")
     search.add_argument(
-        "--answers", type=int, default=GenerationParams.answers, metavar="N", help="how many answers to tell"
+        "--answers",
+        type=int,
+        default=GenerationParams.answers,
+        metavar="N",
+        help="how many of the N to tell (default: %(default)s)",
     )
     shared.add_loading(parser)
     shared.add_output(parser)
@@ -71,6 +83,18 @@ def check(arguments: argparse.Namespace) -> None:
     params(arguments, GenerationParams())
     if arguments.raw and arguments.system is not None:
         raise GenerationError("--system has no place in raw text.", action="Leave --raw or --system out.")
+    _check_search(arguments)
+
+
+def _check_search(arguments: argparse.Namespace) -> None:
+    """Refuse what would be ignored: options of a search without one, and of drawing tokens in one."""
+    searching = arguments.beams > 1
+    for name in _DRAWING if searching else _SEARCH:
+        if getattr(arguments, name) != arguments.parser.get_default(name):
+            option = f"--{name.replace('_', '-')}"
+            if searching:
+                raise GenerationError(f"A beam search draws no tokens: {option} has no place there.")
+            raise GenerationError(f"{option} is for beam search.", action="Add --beams, 2 or more.")
 
 
 def params(arguments: argparse.Namespace, defaults: GenerationParams) -> GenerationParams:
@@ -164,6 +188,8 @@ def _report(engine: Engine, chosen: GenerationParams, answer: str, finished: Fin
         "sampling": asdict(chosen.sampling),
         "beams": chosen.beams,
         "length_penalty": chosen.length_penalty,
+        "early_stopping": chosen.early_stopping,
+        "max_tokens": chosen.max_tokens,
         "stats": stats,
         "policy": engine.options.policy,
         "precision": engine.options.precision,

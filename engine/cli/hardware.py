@@ -12,7 +12,11 @@ from engine.progress import CancelToken
 
 def add_to(commands: Any) -> None:
     """Register the command."""
-    parser = commands.add_parser("hardware", help="show what this computer is")
+    parser = commands.add_parser(
+        "hardware",
+        help="show what this computer is",
+        description="Shows the processor, memory, disk and graphics card as the program sees them.",
+    )
     parser.add_argument("--measure", action="store_true", help="also measure how fast memory is read")
     shared.add_output(parser)
     parser.set_defaults(parser=parser, run=run, check=lambda _: None)

@@ -145,6 +145,25 @@ def test_the_best_answers_of_a_beam_search_are_told_with_their_scores(
     assert capsys.readouterr().out == f"{answers[0]['text']}\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--length-penalty 2", "--length-penalty is for beam search"),
+        ("--early-stopping", "--early-stopping is for beam search"),
+        ("--beams 2 --temperature 0.5", "--temperature has no place"),
+        ("--beams 2 --seed 0", "--seed has no place"),
+        ("--beams 2 --top-k 3", "--top-k has no place"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(
+    arguments: str, message: str, folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        generate(folder, *arguments.split())
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
 def test_impossible_numbers_of_beams_are_refused(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         generate(folder, "--beams", "2", "--answers", "3")
