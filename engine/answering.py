@@ -76,7 +76,7 @@ class Answerer:
         started: float,
     ) -> Request:
         self._account.pause()
-        after_text = isinstance(prompt, str) and bool(prompt)
+        after_text = bool(prompt) and (isinstance(prompt, str) or prompt[-1].role == "assistant")
         encoded = (
             self._tokenizer.encode(prompt) if isinstance(prompt, str) else self._tokenizer.encode_chat(prompt)
         )

@@ -126,9 +126,8 @@ class Exchanges(Store):
         )
 
     def _answer(self, conversation_id: int, model: str, params: GenerationParams | None) -> Exchange:
-        history = table.of_conversation(self._db, conversation_id)
-        streaming = MessageState.STREAMING
-        answer = self._append(conversation_id, "assistant", "", streaming, model, params)
+        self._append(conversation_id, "assistant", "", MessageState.STREAMING, model, params)
+        *history, answer = table.of_conversation(self._db, conversation_id)
         return Exchange(tuple(history), answer)
 
     def _last_user_message(self, conversation_id: int) -> MessageRow:

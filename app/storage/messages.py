@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from app.storage.branches import Node, Tree
 from app.storage.rows import JsonObject, MessageRow, MessageState, dump_json, message_from
 from engine.params import Role
 
@@ -12,10 +15,62 @@ from engine.params import Role
 def of_conversation(
     db: sqlite3.Connection, conversation_id: int, *, all_versions: bool = False
 ) -> list[MessageRow]:
-    """A chat's messages, oldest first: the active ones, or all."""
+    """A chat's messages, oldest first: the active ones, or all. Each knows its versions."""
     which = "" if all_versions else " AND active = 1"
     query = f"SELECT * FROM message WHERE conversation_id = ?{which} ORDER BY id"
-    return [message_from(row) for row in db.execute(query, (conversation_id,))]
+    rows = [message_from(row) for row in db.execute(query, (conversation_id,))]
+    places = tree(db, conversation_id)
+    return [dataclasses.replace(row, versions=places.versions(row.id)) for row in rows]
+
+
+def tree(db: sqlite3.Connection, conversation_id: int) -> Tree:
+    """The places of all messages of a chat."""
+    query = "SELECT id, parent, role, active FROM message WHERE conversation_id = ?"
+    rows = db.execute(query, (conversation_id,))
+    return Tree(Node(row["id"], row["parent"], row["role"], bool(row["active"])) for row in rows)
+
+
+def find(db: sqlite3.Connection, message_id: int) -> MessageRow | None:
+    """One message, if there is such."""
+    row = db.execute("SELECT * FROM message WHERE id = ?", (message_id,)).fetchone()
+    return None if row is None else message_from(row)
+
+
+def activate(db: sqlite3.Connection, conversation_id: int, path: Sequence[int]) -> None:
+    """Show the messages of `path`, and no others of the chat."""
+    update = "UPDATE message SET active = 0 WHERE conversation_id = ? AND active = 1"
+    db.execute(update, (conversation_id,))
+    db.executemany("UPDATE message SET active = 1 WHERE id = ?", [(message_id,) for message_id in path])
+
+
+def reopen(db: sqlite3.Connection, message_id: int, run: str) -> None:
+    """Make a finished answer one that the program `run` is writing."""
+    ended = "finished = NULL, reason = '', note = ''"
+    update = f"UPDATE message SET state = 'streaming', run = ?, {ended} WHERE id = ?"
+    db.execute(update, (run, message_id))
+
+
+def set_parents(db: sqlite3.Connection, parents: Mapping[int, int | None]) -> None:
+    """Have messages (those that still exist) follow others."""
+    update = "UPDATE message SET parent = ? WHERE id = ?"
+    db.executemany(update, [(parent, message_id) for message_id, parent in parents.items()])
+
+
+def remove(db: sqlite3.Connection, ids: Sequence[int]) -> None:
+    """Remove messages for good."""
+    db.executemany("DELETE FROM message WHERE id = ?", [(message_id,) for message_id in ids])
+
+
+def raw(db: sqlite3.Connection, message_id: int) -> dict[str, Any]:
+    """A message with all its columns, for `insert_raw`."""
+    return dict(db.execute("SELECT * FROM message WHERE id = ?", (message_id,)).fetchone())
+
+
+def insert_raw(db: sqlite3.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Put removed messages back with their ids, parents first."""
+    for row in rows:
+        insert = f"INSERT INTO message ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
+        db.execute(insert, tuple(row.values()))
 
 
 def append(

@@ -61,8 +61,9 @@ class MessageRow:
     """One message as saved.
 
     `parent` is the message it followed; messages with the same parent are alternatives, of which one is
-    `active`. `params` (how it was asked for) and `stats` (the figures) are JSON objects, see `figures`;
-    `reason` is why the answer ended (`FinishReason`), `note` a sentence about it for the user.
+    `active`; `versions` are the ids of them all, where the store was asked for a whole chat. `params` (how it
+    was asked for) and `stats` (the figures) are JSON objects, see `figures`; `reason` is why the answer
+    ended (`FinishReason`), `note` a sentence about it for the user.
     """
 
     id: int
@@ -79,6 +80,7 @@ class MessageRow:
     note: str = ""
     params: JsonObject | None = None
     stats: JsonObject | None = None
+    versions: tuple[int, ...] = ()
 
     def to_message(self) -> Message:
         """The turn as the engine takes it."""

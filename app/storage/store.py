@@ -10,13 +10,13 @@ from app.i18n import tr
 from app.storage.base import utc_now
 from app.storage.conversations import KEEP_DELETED, Conversations
 from app.storage.database import reading, transaction
-from app.storage.exchanges import Exchanges
+from app.storage.versions import Versions
 from engine.text import clean_text
 
 __all__ = ["KEEP_DELETED", "ChatStore", "utc_now"]
 
 
-class ChatStore(Conversations, Exchanges):
+class ChatStore(Conversations, Versions):
     """All chats in one SQLite file. Made by `opening.open_store`, which checks and migrates the file."""
 
     def draft(self, conversation_id: int | None) -> str:

@@ -50,7 +50,7 @@ class ChatTemplate:
         self._special_tokens = dict(special_tokens)
 
     def render(self, messages: Sequence[Message]) -> str:
-        """The text of `messages`, ready for the model's answer.
+        """The text of `messages`, ready for the model's answer; an answer at their end is to be gone on with.
 
         Some templates (Mixtral's first one among them) refuse the system role. The system text is then put
         at the start of the first user message, separated by an empty line. Raises GenerationError if the
@@ -69,9 +69,22 @@ class ChatTemplate:
 
     def _render(self, messages: Sequence[Message]) -> str:
         turns = [{"role": message.role, "content": message.content} for message in messages]
-        return self._template.render(
-            messages=turns, tools=None, documents=None, add_generation_prompt=True, **self._special_tokens
+        begun = messages[-1].content if messages and messages[-1].role == "assistant" else ""
+        text = self._template.render(
+            messages=turns, tools=None, documents=None, add_generation_prompt=not begun, **self._special_tokens
         )
+        return _cut_after(text, begun) if begun else text
+
+
+def _cut_after(text: str, begun: str) -> str:
+    """`text` up to the end of the answer that it holds last: without what closes a turn.
+
+    Some templates trim messages; the spaces at the answer's end were the model's own, and come back.
+    """
+    place = text.rfind(begun.strip())
+    if place < 0:
+        raise jinja2.TemplateError("the template changes answers")
+    return text[: place + len(begun.strip())] + begun[len(begun.rstrip()) :]
 
 
 def merge_system(messages: Sequence[Message]) -> list[Message]:

@@ -15,6 +15,7 @@ from sentencepiece import SentencePieceProcessor
 from transformers import PreTrainedTokenizerFast
 
 from engine.errors import CheckpointError, GenerationError
+from engine.generation.chat_template import ChatTemplate
 from engine.generation.tokenizer import Tokenizer
 from engine.params import Message
 from tests.engine.generation.tokenizer_folders import (
@@ -57,6 +58,25 @@ def test_a_chat_is_tokenized_as_by_transformers(small_folder: Path, messages: li
     tokenizer = Tokenizer.load(small_folder)
     assert tokenizer.encode_chat(messages) == expected
     assert tokenizer.eos_ids == {reference.convert_tokens_to_ids("<|im_end|>")}
+
+
+@pytest.mark.parametrize("begun", ["Hello 🙂, I", "Why? ", "One:\n\n1. a"])
+def test_an_answer_is_gone_on_with_as_by_transformers(small_folder: Path, begun: str) -> None:
+    messages = [*CHAT, Message("assistant", begun)]
+    reference = PreTrainedTokenizerFast.from_pretrained(small_folder)
+    text = reference.apply_chat_template(turns(messages), continue_final_message=True, tokenize=False)
+    assert begun in text
+    expected = reference.encode(text, add_special_tokens=False)
+    assert Tokenizer.load(small_folder).encode_chat(messages) == expected
+
+
+def test_the_end_of_an_answer_that_a_template_trims_is_kept() -> None:
+    source = "{% for m in messages %}{{ m.role }}: {{ m.content | trim }};{% endfor %}"
+    chat = [Message("user", " a "), Message("assistant", " b:\n")]
+    assert ChatTemplate(source, {}).render(chat) == "user: a;assistant: b:\n"
+    shouting = "{% for m in messages %}{{ m.content | upper }}{% endfor %}"
+    with pytest.raises(GenerationError, match="changes answers"):
+        ChatTemplate(shouting, {}).render(chat)
 
 
 def test_templates_see_the_helpers_and_white_space_rules_of_transformers(tmp_path: Path) -> None:
