@@ -24,7 +24,7 @@ class MessageBody(QWidget):
         self._open_code: CodeArea | None = None
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(8)
+        self._layout.setSpacing(11)
         theme().changed.connect(self._render_again)
 
     @property

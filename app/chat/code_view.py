@@ -51,7 +51,8 @@ class CodeView(QPlainTextEdit):
         self._colors = _CodeColors(document, spans)
         self._measured = 0  # lines, and how high they are together: lines that are complete never change
         self._height = 0.0
-        self.horizontalScrollBar().rangeChanged.connect(self.fit)
+        # Later: while Qt tells of the range, lines may have no height.
+        self.horizontalScrollBar().rangeChanged.connect(self.fit, Qt.ConnectionType.QueuedConnection)
 
     def append_text(self, text: str) -> None:
         """Add text to the end; a selection and the place scrolled to stay."""

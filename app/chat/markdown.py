@@ -1,158 +1,104 @@
-"""One Markdown block as rich text in the theme's colours. Raw HTML stays text, images become links."""
+"""Markdown as tokens: CommonMark with tables, struck-out text and formulas; raw HTML stays text. No Qt.
+
+Formulas are written as `$…$` or `\\(…\\)` in a line, as `$$…$$` or `\\[…\\]` on lines of their own. Their
+tokens are "math_inline" and "math_block"; `content` is the TeX source, `markup` the opening mark. A formula
+on its own lines whose end has not come yet is a "math_open".
+"""
 
 from __future__ import annotations
 
-import re
+from functools import cache
 
-from PySide6.QtGui import (
-    QFont,
-    QTextBlock,
-    QTextBlockFormat,
-    QTextCharFormat,
-    QTextCursor,
-    QTextDocument,
-    QTextDocumentFragment,
-    QTextFormat,
-    QTextFrameFormat,
-    QTextImageFormat,
-    QTextLength,
-    QTextTable,
-)
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
 
-from app.i18n import tr
-from app.theme import monospace
-from app.theme_colors import Colors
-
-LINE_HEIGHT = 135  # per cent: easier to read than Qt's 100
-_FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
-# A line ends where the model ended it, as in poems and addresses; Markdown alone would join the lines.
-_LINE_END = re.compile(r"(?<=\S)\n(?=[ \t]*\S)")
-_HEADING_SCALE = {1: 1.45, 2: 1.25, 3: 1.1}
+ENDS = {"$": "$", "$$": "$$", "\\(": "\\)", "\\[": "\\]"}  # of a formula, by its opening mark
+_BLOCK_MARKS = ("$$", "\\[")
+_TEX_SIGNS = frozenset("\\^_=+-*/<>{}")
 
 
-def to_fragment(source: str, font: QFont, colors: Colors) -> QTextDocumentFragment:
-    """The rich text of a Markdown block, ready to be inserted into a message's document."""
-    document = QTextDocument()
-    document.setDefaultFont(font)
-    document.setUndoRedoEnabled(False)
-    document.setMarkdown(_LINE_END.sub("  \n", source), _FEATURES)
-    _replace_images(document)
-    spacing = font.pointSizeF() * 0.75
-    block = document.begin()
-    while block.isValid():
-        _style_block(block, font, colors, spacing)
-        block = block.next()
-    for frame in document.rootFrame().childFrames():
-        if isinstance(frame, QTextTable):
-            _style_table(frame, colors)
-    return QTextDocumentFragment(document)
+def parse(source: str) -> list[Token]:
+    """The tokens of a piece of Markdown."""
+    return _parser().parse(source)
 
 
-def plain_format(font: QFont, colors: Colors) -> tuple[QTextBlockFormat, QTextCharFormat]:
-    """How text looks that is not rendered (yet): like a paragraph."""
-    block = QTextBlockFormat()
-    _set_line_height(block)
-    block.setBottomMargin(font.pointSizeF() * 0.75)
-    characters = QTextCharFormat()
-    characters.setForeground(colors.text)
-    characters.setFont(font)
-    return block, characters
+@cache
+def _parser() -> MarkdownIt:
+    # A line ends where the model ended it, as in poems and addresses; Markdown alone would join the lines.
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    parser.inline.ruler.before("escape", "math_inline", _inline_formula)
+    before = ["paragraph", "reference", "blockquote", "list"]
+    parser.block.ruler.before("fence", "math_block", _block_formula, {"alt": before})
+    return parser
 
 
-def _style_block(block: QTextBlock, font: QFont, colors: Colors, spacing: float) -> None:
-    cursor = QTextCursor(block)
-    layout = block.blockFormat()
-    level = layout.headingLevel()
-    in_list = block.textList() is not None
-    is_code = layout.hasProperty(QTextFormat.Property.BlockCodeFence) or layout.hasProperty(
-        QTextFormat.Property.BlockCodeLanguage
-    )
-    _set_line_height(layout)
-    layout.setTopMargin(spacing * 0.6 if level else 0)
-    layout.setBottomMargin(0 if is_code else spacing * (0.4 if in_list or level else 1))
-    quote = layout.intProperty(QTextFormat.Property.BlockQuoteLevel)
-    if quote:
-        layout.setLeftMargin(18 * quote)
-    if is_code:
-        layout.setBackground(colors.code)
-        layout.setNonBreakableLines(False)
-    cursor.setBlockFormat(layout)
-    _style_characters(block, font, colors, level, quote > 0)
+def _inline_formula(state: StateInline, silent: bool) -> bool:
+    start = state.pos
+    mark = next((mark for mark in ("$$", "\\[", "\\(", "$") if state.src.startswith(mark, start)), "")
+    if not mark:
+        return False
+    end = _end_of_formula(state.src, start + len(mark), state.posMax, mark)
+    if end < 0:
+        return False
+    if not silent:
+        token = state.push("math_inline", "math", 0)
+        token.markup, token.content = mark, state.src[start + len(mark) : end].strip()
+    state.pos = end + len(ENDS[mark])
+    return True
 
 
-def _style_characters(block: QTextBlock, font: QFont, colors: Colors, level: int, quoted: bool) -> None:
-    spans = []
-    iterator = block.begin()
-    while not iterator.atEnd():
-        fragment = iterator.fragment()
-        spans.append((fragment.position(), fragment.length(), fragment.charFormat()))
-        iterator += 1
-    cursor = QTextCursor(block)
-    for position, length, characters in spans:
-        changes = QTextCharFormat()
-        if characters.isAnchor():
-            changes.setForeground(colors.link)
-            changes.setFontUnderline(True)
-        else:
-            changes.setForeground(colors.muted if quoted else colors.text)
-        if characters.fontFixedPitch():
-            fixed = monospace()
-            changes.setFontFamilies(fixed.families())
-            changes.setFontPointSize(fixed.pointSizeF())
-            changes.setBackground(colors.code)
-        elif level:
-            changes.setFontPointSize(font.pointSizeF() * _HEADING_SCALE.get(level, 1.0))
-            changes.setFontWeight(QFont.Weight.DemiBold)
-        cursor.setPosition(position)
-        cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
-        cursor.mergeCharFormat(changes)
+def _end_of_formula(source: str, start: int, limit: int, mark: str) -> int:
+    """Where the closing mark stands; -1 if there is none, or if these are dollars of money."""
+    if mark == "$" and (start >= limit or source[start].isspace()):
+        return -1
+    place = start
+    while True:
+        place = source.find(ENDS[mark], place, limit)
+        if place < 0:
+            return -1
+        after = source[place + 1 : place + 2]
+        escaped = mark[0] == "$" and source[place - 1] == "\\"
+        money = mark == "$" and (source[place - 1].isspace() or after.isdigit() or after == "$")
+        if not escaped and not money:
+            return place if _may_be_formula(source[start:place], mark) else -1
+        if mark == "$" and source[place - 1].isspace():
+            return -1  # "from $5 to $6": an opening mark where the end should be
+        place += 1
 
 
-def _style_table(table: QTextTable, colors: Colors) -> None:
-    layout = table.format().toTableFormat()
-    layout.setBorder(1)
-    layout.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-    layout.setBorderBrush(colors.border)
-    layout.setBorderCollapse(True)
-    layout.setCellPadding(6)
-    layout.setCellSpacing(0)
-    layout.setBottomMargin(10)
-    layout.setWidth(QTextLength())
-    table.setFormat(layout)
-    for row in range(table.rows()):
-        for column in range(table.columns()):
-            block = table.cellAt(row, column).firstCursorPosition().block()
-            cell_layout = block.blockFormat()
-            cell_layout.setBottomMargin(0)
-            cell_layout.setLineHeight(0, QTextBlockFormat.LineHeightTypes.SingleHeight.value)
-            QTextCursor(block).setBlockFormat(cell_layout)
+def _may_be_formula(tex: str, mark: str) -> bool:
+    """Whether what stands between two marks can be meant as a formula; single dollars are also money."""
+    if mark != "$":
+        return bool(tex.strip())
+    price = tex[0].isdigit() and " " in tex and not _TEX_SIGNS.intersection(tex)
+    return not price and "`" not in tex
 
 
-def _replace_images(document: QTextDocument) -> None:
-    """Show "[image: its description]" as a link: a message never makes the program fetch something."""
-    images: list[tuple[int, QTextImageFormat]] = []
-    block = document.begin()
-    while block.isValid():
-        iterator = block.begin()
-        while not iterator.atEnd():
-            fragment = iterator.fragment()
-            characters = fragment.charFormat()
-            if characters.isImageFormat():
-                # Equal images side by side are one fragment of several characters.
-                image = characters.toImageFormat()
-                images += [(fragment.position() + offset, image) for offset in range(fragment.length())]
-            iterator += 1
-        block = block.next()
-    cursor = QTextCursor(document)
-    for position, image in reversed(images):
-        cursor.setPosition(position)
-        cursor.setPosition(position + 1, QTextCursor.MoveMode.KeepAnchor)
-        link = QTextCharFormat()
-        link.setAnchor(True)
-        link.setAnchorHref(image.name())
-        label = image.stringProperty(QTextFormat.Property.ImageAltText) or image.name()
-        cursor.insertText(tr("[image: {label}]", label=label), link)
-
-
-def _set_line_height(layout: QTextBlockFormat) -> None:
-    layout.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+def _block_formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    first = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
+    mark = first[:2]
+    if mark not in _BLOCK_MARKS or state.is_code_block(start):
+        return False
+    lines: list[str] = []
+    rest, line, closed = first[2:], start, False
+    while True:
+        before, closing, after = rest.partition(ENDS[mark])
+        lines.append(before)
+        if closing:
+            if after.strip():
+                return False  # the text goes on behind it: it is part of a paragraph
+            closed = True
+            break
+        if line + 1 >= end or state.sCount[line + 1] < state.blkIndent:
+            break
+        line += 1
+        rest = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
+    if silent:
+        return True
+    token = state.push("math_block" if closed else "math_open", "math", 0)
+    token.markup, token.content = mark, "\n".join(lines).strip()
+    token.map = [start, line + 1]
+    state.line = line + 1
+    return True

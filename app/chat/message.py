@@ -9,7 +9,7 @@ from app.chat.body import MessageBody
 from app.chat.code import CopyButton
 from app.chat.notice_bar import NoticeBar
 from app.chat.notices import Action, figures_line, figures_tip, notice_for
-from app.chat.prose import PlainArea
+from app.chat.text_area import PlainArea
 from app.i18n import tr
 from app.storage.rows import MessageRow, MessageState
 from app.theme import mark, theme

@@ -1,0 +1,184 @@
+"""Formulas drawn from TeX, each once for its size and colour, between the window's other work.
+
+The library that draws them takes about 0.2 s to load: that happens with the first formula, on a thread of its
+own. A formula takes 2 to 25 ms; they are drawn one by one when the window has nothing else to do.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+
+KEPT = 600  # formulas that are kept; the ones used longest ago are drawn again when they come back
+LONGEST = 2000  # characters: longer sources are shown as they are
+_COMMAND_LEFT = re.compile(r">\s*\\[A-Za-z]*")  # a command that the library did not know, in its output
+_NO_GLYPHS = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "ARABIC", "HEBREW", "THAI", "DEVANAGARI", "EMOJI")
+
+
+class FormulaKey(NamedTuple):
+    """What makes a picture of a formula the same."""
+
+    tex: str
+    display: bool  # on lines of its own: sums and fractions take more room
+    size: int  # pixels of the font
+    color: str  # "#rrggbb"
+
+
+@dataclass
+class Formula:
+    """A drawn formula; sizes in pixels, ascent and descent from the line that text stands on."""
+
+    width: float
+    ascent: float
+    descent: float
+    renderer: QSvgRenderer
+    _pixmaps: dict[tuple[int, int], QPixmap] = field(default_factory=dict)
+
+    @property
+    def height(self) -> float:
+        """From top to bottom."""
+        return self.ascent + self.descent
+
+    def draw(self, painter: QPainter, place: QRectF) -> None:
+        """Draw the formula into `place`, sharp on every screen."""
+        ratio = painter.device().devicePixelRatioF()
+        size = round(place.width() * ratio), round(place.height() * ratio)
+        if size not in self._pixmaps:
+            self._pixmaps.clear()
+            pixmap = QPixmap(QSize(max(1, size[0]), max(1, size[1])))
+            pixmap.fill(Qt.GlobalColor.transparent)
+            onto = QPainter(pixmap)
+            self.renderer.render(onto)
+            onto.end()
+            self._pixmaps[size] = pixmap
+        picture = self._pixmaps[size]
+        painter.drawPixmap(place, picture, QRectF(picture.rect()))
+
+
+class FormulaError(Exception):
+    """A source that cannot be drawn; it is shown as it is."""
+
+
+class Formulas(QObject):
+    """The formulas of the program; get them from `formulas()`."""
+
+    drawn = Signal()  # some that were asked for are there now, or turned out to be none
+    _loaded = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: OrderedDict[FormulaKey, Formula | None] = OrderedDict()
+        self._wanted: dict[FormulaKey, None] = {}
+        self._draw: Callable[[FormulaKey], Formula] | None = None
+        self._loading = False
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._draw_next)
+        self._loaded.connect(self._on_loaded)
+
+    def get(self, key: FormulaKey) -> Formula | None:
+        """The formula if it is drawn; otherwise it is drawn soon and `drawn` tells."""
+        if key in self._known:
+            self._known.move_to_end(key)
+            return self._known[key]
+        self._wanted[key] = None
+        if self._draw is not None:
+            self._timer.start(0)
+        elif not self._loading:
+            self._loading = True
+            threading.Thread(target=self._load, name="formulas", daemon=True).start()
+        return None
+
+    def is_wrong(self, key: FormulaKey) -> bool:
+        """Whether the source is known to be none that can be drawn."""
+        return key in self._known and self._known[key] is None
+
+    @property
+    def busy(self) -> bool:
+        """Whether formulas are still to be drawn."""
+        return bool(self._wanted)
+
+    def _load(self) -> None:
+        with suppress(ImportError):  # without the library all formulas are shown as their sources
+            _library()
+        self._loaded.emit()
+
+    def _on_loaded(self) -> None:
+        self._draw = draw
+        self._timer.start(0)
+
+    def _draw_next(self) -> None:
+        if self._draw is None or not self._wanted:
+            return
+        key = next(iter(self._wanted))
+        del self._wanted[key]
+        try:
+            self._known[key] = self._draw(key)
+        except FormulaError:
+            self._known[key] = None
+        while len(self._known) > KEPT:
+            self._known.popitem(last=False)
+        self.drawn.emit()
+        if self._wanted:
+            self._timer.start(0)
+
+
+@cache
+def formulas() -> Formulas:
+    """The program's formulas."""
+    return Formulas()
+
+
+def draw(key: FormulaKey) -> Formula:
+    """Draw a formula now. `FormulaError` if it cannot be."""
+    if len(key.tex) > LONGEST or not _has_glyphs(key.tex):
+        raise FormulaError
+    try:
+        library = _library()
+        mathml = library.tex.tex2mml(key.tex, inline=not key.display)
+        if _COMMAND_LEFT.search(mathml):
+            raise FormulaError
+        made = library.Latex(key.tex, size=key.size, color=key.color, inline=not key.display, margin=0.5)
+        source = made.svg()
+        width, height = made.getsize()
+        below = -made.getyofst()
+    except FormulaError:
+        raise
+    except Exception as error:
+        raise FormulaError from error
+    renderer = QSvgRenderer(QByteArray(source.encode()))
+    if not renderer.isValid() or not 0 < width < 20_000 or not 0 < height < 20_000:
+        raise FormulaError
+    descent = min(max(below + 0.5, 0.0), height)
+    return Formula(width, height - descent, descent, renderer)
+
+
+@cache
+def _library() -> Any:
+    ziafont, ziamath = import_module("ziafont"), import_module("ziamath")
+
+    # Qt's SVG knows no symbols; each glyph is a path of its own.
+    ziamath.config.svg2 = False
+    ziafont.config.svg2 = False
+    return ziamath
+
+
+def _has_glyphs(tex: str) -> bool:
+    """Whether the font for formulas has what is written: Latin, Greek and the signs of mathematics."""
+    return tex.isascii() or not any(
+        (ord(character) > 0xFFFF and not 0x1D400 <= ord(character) <= 0x1D7FF)
+        or unicodedata.name(character, "").startswith(_NO_GLYPHS)
+        for character in tex
+    )

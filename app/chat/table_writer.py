@@ -1,0 +1,86 @@
+"""Writes a table of Markdown as a table of the document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markdown_it.token import Token
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextFrameFormat, QTextTableFormat
+
+from app.chat.document_end import start_table, thin_block
+from app.chat.inline_writer import InlineWriter, Look
+from app.theme_colors import Colors
+
+CELL_PADDING = 6  # pixels
+_ALIGNMENTS = {
+    "text-align:right": Qt.AlignmentFlag.AlignRight,
+    "text-align:center": Qt.AlignmentFlag.AlignHCenter,
+}
+
+
+@dataclass
+class Cell:
+    """One cell: its text's tokens and where they stand."""
+
+    tokens: Sequence[Token]
+    alignment: Qt.AlignmentFlag | None
+
+
+Row = list[Cell]
+
+
+def read_table(tokens: Sequence[Token], start: int) -> tuple[list[Row], int]:
+    """The rows of the table that begins at `start`, the heading first, and the place of its last token."""
+    rows: list[Row] = []
+    index = start
+    while tokens[index].type != "table_close":
+        token = tokens[index]
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "inline":
+            style = str(tokens[index - 1].attrs.get("style", ""))
+            rows[-1].append(Cell(token.children or [], _ALIGNMENTS.get(style)))
+        index += 1
+    return rows, index
+
+
+def write_table(
+    cursor: QTextCursor,
+    rows: list[Row],
+    inline: InlineWriter,
+    colors: Colors,
+    space_above: float,
+    space_below: float,
+) -> None:
+    """Insert the table and leave the cursor in the block behind it."""
+    layout = QTextTableFormat()
+    layout.setBorder(1)
+    layout.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
+    layout.setBorderBrush(colors.border)
+    layout.setBorderCollapse(True)
+    layout.setCellPadding(CELL_PADDING)
+    layout.setCellSpacing(0)
+    layout.setTopMargin(space_above)
+    layout.setBottomMargin(space_below)  # Qt does not heed the margin of a block behind a table
+    layout.setHeaderRowCount(1)
+    start_table(cursor)
+    columns = max(len(row) for row in rows)
+    table = cursor.insertTable(len(rows), columns, layout)
+    for number, row in enumerate(rows):
+        for column, cell in enumerate(row):
+            place = table.cellAt(number, column)
+            if number == 0:
+                ground = place.format()
+                ground.setBackground(colors.surface)
+                place.setFormat(ground)
+            at = place.firstCursorPosition()
+            block = QTextBlockFormat()
+            if cell.alignment is not None:
+                block.setAlignment(cell.alignment)
+            at.setBlockFormat(block)
+            cursor.setPosition(at.position())
+            inline.write(cell.tokens, Look(bold=number == 0))
+    cursor.setPosition(table.lastPosition() + 1)
+    cursor.setBlockFormat(thin_block())
