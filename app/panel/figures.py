@@ -45,16 +45,16 @@ def speed(stats: GenerationStats | None) -> SpeedFigures:
     """Speeds and times of an answer; dashes where nothing is known yet."""
     if stats is None:
         return SpeedFigures()
-    prompt = tr_count("{count} token", "{count} tokens", stats.prompt_tokens)
+    prompt = _tight(tr_count("{count} token", "{count} tokens", stats.prompt_tokens))
     if stats.reused_tokens:
         prompt = tr("{tokens}, {n} of them remembered", tokens=prompt, n=stats.reused_tokens)
     if stats.prefill_seconds > 0:
-        prompt += " · " + short_seconds(stats.prefill_seconds)
+        prompt += " · " + _tight(short_seconds(stats.prefill_seconds))
     if stats.prefill_tokens_per_second > 0:
-        prompt += " · " + tr("{rate} per second", rate=short_number(stats.prefill_tokens_per_second))
-    answer = tr_count("{count} token", "{count} tokens", stats.generated_tokens)
+        prompt += " · " + _tight(tr("{rate}/s", rate=short_number(stats.prefill_tokens_per_second)))
+    answer = _tight(tr_count("{count} token", "{count} tokens", stats.generated_tokens))
     if stats.decode_seconds > 0:
-        answer += " · " + short_seconds(stats.decode_seconds)
+        answer += " · " + _tight(short_seconds(stats.decode_seconds))
     return SpeedFigures(
         now=_rate(stats.tokens_per_second_now),
         average=_rate(stats.tokens_per_second),
@@ -173,6 +173,11 @@ class ExpertGrid:
         layer, expert = divmod(int(self.uses.argmax()), self.experts)
         busiest = tr("Chosen most: {cell}.", cell=self.describe_cell(layer, expert))
         return f"{size} {held} {busiest}"
+
+
+def _tight(text: str) -> str:
+    """`text` in one piece: a number stays with its unit where lines break."""
+    return text.replace(" ", "\u00a0").replace("/", "\u2060/\u2060")
 
 
 def _rate(value: float) -> str:

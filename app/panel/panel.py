@@ -30,6 +30,7 @@ from engine.events import ExpertHits, GenerationStats
 from engine.status import EngineStatus
 
 CALM_MS = 250  # figures that change more often cannot be read
+_LEAST_LINES = 14  # the least width in heights of a line: names of parts take two lines, seldom three
 
 
 class LivePanel(QScrollArea):
@@ -97,7 +98,8 @@ class LivePanel(QScrollArea):
     def minimumSizeHint(self) -> QSize:
         """Wide enough for the figures beside the scroll bar."""
         bar = self.verticalScrollBar().sizeHint().width()
-        return QSize(self._content.minimumSizeHint().width() + bar, super().minimumSizeHint().height())
+        width = max(self._content.minimumSizeHint().width(), self.fontMetrics().height() * _LEAST_LINES)
+        return QSize(width + bar, super().minimumSizeHint().height())
 
     def showEvent(self, event: QShowEvent) -> None:
         """Catch up, and look at the machine from now on."""
@@ -155,7 +157,8 @@ class LivePanel(QScrollArea):
         self.speed.show_answer(shown, chat)
         self.speed.show_context(shown, status)
         self.time.show_split(stats.time if stats else TimeSplit())
-        self.shares.show_shares(shares(stats.hits if stats else ExpertHits.zeros(0, 0)))
+        ran = shares(stats.hits if stats else ExpertHits.zeros(0, 0))
+        self.shares.show_shares(ran, has_gpu=status is not None and status.has_gpu)
         self.forecast.show_forecast(stats)
         hits = ExpertHits.zeros(0, 0) if status is None else chat.hits_of(status.model_name)
         if feed.running is not None:

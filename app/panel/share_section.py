@@ -21,9 +21,9 @@ _INKS = {
 class ShareSection(LegendBar):
     """Each place has its pattern; the figures are its share and how often experts ran there."""
 
-    def show_shares(self, shares: Sequence[Share]) -> None:
-        """Show other shares."""
-        self.set_entries([_entry(share) for share in shares])
+    def show_shares(self, shares: Sequence[Share], *, has_gpu: bool) -> None:
+        """Show other shares; without a graphics card, only places where something ran."""
+        self.set_entries([_entry(share) for share in shares if has_gpu or share.count])
 
 
 def _entry(share: Share) -> Entry:

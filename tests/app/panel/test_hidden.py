@@ -103,7 +103,7 @@ def test_hiding_stops_what_showing_started(
     assert set(calls) == {"show_stats", "show_running", "_tell"}
     assert not any(timer.isActive() for timer in panel.findChildren(QTimer))
     panel.show()
-    assert panel.speed.rows["answer"].text().startswith("11 tokens")
+    assert panel.speed.rows["answer"].text().startswith("11\u00a0tokens")
 
 
 def test_a_minimised_window_is_as_good_as_a_hidden_panel(
@@ -116,7 +116,7 @@ def test_a_minimised_window_is_as_good_as_a_hidden_panel(
     calls = feed(qtbot, panel, [stats_after(11)] * 100)
     assert set(calls) == {"show_stats", "show_running", "_tell"}
     window.showNormal()
-    qtbot.waitUntil(lambda: panel.speed.rows["answer"].text().startswith("11 tokens"))
+    qtbot.waitUntil(lambda: panel.speed.rows["answer"].text().startswith("11\u00a0tokens"))
 
 
 def test_a_visible_panel_refreshes_a_few_times_a_second(
@@ -133,4 +133,4 @@ def test_a_visible_panel_refreshes_a_few_times_a_second(
 
     refreshes = calls_of(work)["_refresh"]
     assert 2 <= refreshes <= 2 + 60 * 100 / CALM_MS  # on a busy computer the waits are longer
-    qtbot.waitUntil(lambda: panel.speed.rows["answer"].text().startswith("30 tokens"))
+    qtbot.waitUntil(lambda: panel.speed.rows["answer"].text().startswith("30\u00a0tokens"))

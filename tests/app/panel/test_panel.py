@@ -55,7 +55,10 @@ def test_the_panel_shows_the_engines_figures(qtbot: QtBot, panel: LivePanel) -> 
     total = int(stats.hits.counts.sum())
     gpu = 12 * 6
     assert panel.shares.texts[0] == f"{round(100 * gpu / total)}%  ({gpu:,})"
-    assert panel.shares.texts[3] == f"{round(100 * (total - gpu) / total)}%  ({total - gpu:,})"
+    assert panel.shares.texts[1] == f"{round(100 * (total - gpu) / total)}%  ({total - gpu:,})"
+    panel.show_status(make_status(has_gpu=True))
+    assert [text.split()[0] for text in panel.shares.texts].count("0%") == 2
+    panel.show_status(make_status())
     assert int(panel.experts.map.grid.uses.sum()) == total
     assert panel.speed.context.text == "32 of 512 tokens"
     qtbot.waitUntil(lambda: panel.machine.ram.text == "6.0 GiB of 16.0 GiB")
@@ -88,7 +91,7 @@ def test_a_hidden_panel_does_nothing_and_catches_up_when_shown(
     assert machine.reads == []
     panel.show()
     assert len(grids) == 1
-    assert panel.speed.rows["answer"].text().startswith("29 tokens")
+    assert panel.speed.rows["answer"].text().startswith("29\u00a0tokens")
     qtbot.waitUntil(lambda: panel.machine.cpu.text == "75%")
     assert machine.reads == [None]
     panel.hide()
