@@ -43,12 +43,15 @@ class DeviceClock:
         """The host knows the router's choice: divide what passed since the launch.
 
         Until the dense part began, the GPU was busy with the experts of the layer before; until `copied`, the
-        end of that layer's copies, it waited for these.
+        end of the latest copy if that layer had any, it waited for them. One that still runs is for another
+        layer: nobody waited for it.
         """
         self._routed.synchronize()
         launched = self._account.last
         begun, ended = self._at(self._begun), self._at(self._routed)
-        arrived = launched if copied is None else max(launched, self._at(copied))
+        arrived = launched
+        if copied is not None and copied.query():  # type: ignore[no-untyped-call]
+            arrived = max(launched, self._at(copied))
         self._account.mark_parts(
             (
                 (Part.COPIES, arrived - launched),

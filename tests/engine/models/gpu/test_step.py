@@ -119,9 +119,6 @@ def test_routing_can_be_set(model, ids):
 
 def test_the_parts_of_the_time_add_up_to_what_passed(model, ids):
     with load(model) as loaded:
-        logits_of(loaded, ids, 4)
-        loaded.executor.account.pause()
-        before = loaded.executor.account.snapshot()
         cache = loaded.model.new_cache(400)
         loaded.model.forward(ids, cache)
         loaded.model.forward(ids[:1], cache)
