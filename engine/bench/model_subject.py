@@ -17,6 +17,7 @@ from engine.bench.model_request import Subject
 from engine.bench.synthetic import make_model
 from engine.calibration.kernels import choose_kernels
 from engine.calibration.quick import measure_costs
+from engine.estimate import other_read
 from engine.gpu_format import dense_in_8_bits, gpu_value_bytes
 from engine.hardware import Hardware, detect
 from engine.kernel_choice import KernelChoice, apply_kernels
@@ -74,15 +75,12 @@ class LoadedSubject:
     @property
     def dense_bytes(self) -> float:
         """Bytes that a token reads of the weights beside the experts: all but the table of embeddings."""
-        info, config = self.parts.info, self.parts.info.config
-        read = config.other_parameters
-        if not config.tie_word_embeddings:
-            read -= config.vocab_size * config.hidden_size
-        if not self.plan.has_gpu:
-            return 2.0 * read
-        value_bytes = gpu_value_bytes(info)
-        in_8_bits = dense_in_8_bits(value_bytes, self.parts.bank.shape.format)
-        return read * (WeightFormat.INT8.bits / 8 if in_8_bits else value_bytes)
+        info, bits = self.parts.info, 16.0
+        if self.plan.has_gpu:
+            value_bytes = gpu_value_bytes(info)
+            in_8_bits = dense_in_8_bits(value_bytes, self.parts.bank.shape.format)
+            bits = WeightFormat.INT8.bits if in_8_bits else 8 * value_bytes
+        return other_read(info.config, bits)
 
     def machine(self) -> dict[str, object]:
         """What the figures depend on, for reports."""
