@@ -232,4 +232,4 @@ def test_the_starter_model_is_measured_with_its_own_routers(
     assert main(arguments.split()) == 0
     out = capsys.readouterr().out
     assert "routing: by its routers" in out
-    assert "240 experts" not in out
+    assert "live there" not in out
