@@ -1,4 +1,4 @@
-"""Fixtures for the whole suite: the starter model, converted once and kept for the next run."""
+"""What the whole suite shares: the starter model, converted once and kept for the next run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import settings
 
 from engine import starter
+
+# Triton reads this when a kernel's module is imported, whichever test does it first.
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
 
 # Hypothesis fails an example that takes longer than 0.2 s: on a busy computer any may.
 settings.register_profile("fiddler", deadline=None)

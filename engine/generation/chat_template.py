@@ -71,7 +71,11 @@ class ChatTemplate:
         turns = [{"role": message.role, "content": message.content} for message in messages]
         begun = messages[-1].content if messages and messages[-1].role == "assistant" else ""
         text = self._template.render(
-            messages=turns, tools=None, documents=None, add_generation_prompt=not begun, **self._special_tokens
+            messages=turns,
+            tools=None,
+            documents=None,
+            add_generation_prompt=not begun,
+            **self._special_tokens,
         )
         return _cut_after(text, begun) if begun else text
 

@@ -18,8 +18,12 @@ GPU = torch.device("cuda", 0)
 def trial(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """Tensors of the trial lie on the CPU, and nothing is remembered."""
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    monkeypatch.setattr(torch, "zeros", lambda size, device: torch.full((size,), 0.0))
-    monkeypatch.setattr(torch, "ones", lambda size, pin_memory: torch.full((size,), 1.0))
+    monkeypatch.setattr(torch, "zeros", lambda *size, device: torch.full(size, 0.0))
+    monkeypatch.setattr(
+        torch,
+        "ones",
+        lambda *size, dtype=torch.float32, device=None, pin_memory=False: torch.full(size, 1, dtype=dtype),
+    )
     support.why_not.cache_clear()
     yield monkeypatch
     support.why_not.cache_clear()
@@ -33,9 +37,9 @@ def test_the_cpu_is_no_gpu() -> None:
 def test_a_kernel_that_works_is_tried_once(trial: pytest.MonkeyPatch) -> None:
     calls = []
 
-    def add(out: Tensor, values: Tensor) -> None:
+    def add(out: Tensor, values: Tensor, rows: Tensor) -> None:
         calls.append(out)
-        out.add_(values)
+        out[rows] += values
 
     trial.setattr(host, "add_from_host", add)
     assert support.why_not(GPU) == ""
@@ -52,7 +56,7 @@ def test_a_kernel_that_works_is_tried_once(trial: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_kernel_that_fails(trial: pytest.MonkeyPatch, error: Exception, told: str) -> None:
-    def fail(out: Tensor, values: Tensor) -> None:
+    def fail(out: Tensor, values: Tensor, rows: Tensor) -> None:
         raise error
 
     trial.setattr(host, "add_from_host", fail)
@@ -61,7 +65,7 @@ def test_a_kernel_that_fails(trial: pytest.MonkeyPatch, error: Exception, told: 
 
 
 def test_a_kernel_that_does_nothing(trial: pytest.MonkeyPatch) -> None:
-    trial.setattr(host, "add_from_host", lambda out, values: None)
+    trial.setattr(host, "add_from_host", lambda out, values, rows: None)
     assert "wrong numbers" in support.why_not(GPU)
 
 
