@@ -1,1 +1,1 @@
-"""The live panel: speed, where experts run, memory."""
+"""The live panel: speed, where the time goes, experts, the machine, the history of the chat."""

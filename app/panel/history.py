@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -44,6 +45,7 @@ class ChatFigures:
         """These and the answers among `rows`; those without a word are left out."""
         answers, hits = list(self.answers), dict(self.hits)
         for row in rows:
+            time.sleep(0)  # in another thread: let the window's take its turn between two answers
             stats = None if row.stats is None else stats_from_json(row.stats)
             if stats is None or not stats.generated_tokens:
                 continue

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QImage, QShowEvent
 from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.i18n import tr
 from app.panel.experts_section import ExpertsSection
-from app.panel.feed import Feed
+from app.panel.feed import Feed, Which
 from app.panel.figures import ExpertGrid, shares
 from app.panel.forecast_section import ForecastSection
 from app.panel.history import together
@@ -33,6 +33,21 @@ CALM_MS = 250  # figures that change more often cannot be read
 _LEAST_LINES = 14  # the least width in heights of a line: names of parts take two lines, seldom three
 
 
+class _WindowState(QObject):
+    """Tells when the window is minimised or comes back: minimised, it is as good as hidden.
+
+    An object of its own, because a scroll area's event filter hears of everything that its content does.
+    """
+
+    changed = Signal()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Hear of the window's state; nothing is kept from it."""
+        if event.type() is QEvent.Type.WindowStateChange:
+            self.changed.emit()
+        return False
+
+
 class LivePanel(QScrollArea):
     """Shows the figures of engine and chat, which come by the `show_…` methods and `end_answer`."""
 
@@ -46,6 +61,8 @@ class LivePanel(QScrollArea):
         self._feed = Feed(self)
         self._sampler = Sampler(read or MachineReader(), self)
         self._files = PanelFiles(self)
+        self._minimised = _WindowState(self)
+        self._minimised.changed.connect(self._watch)
         self._calm = QTimer(self)
         self._calm.setSingleShot(True)
         self._calm.setInterval(CALM_MS)
@@ -104,19 +121,13 @@ class LivePanel(QScrollArea):
     def showEvent(self, event: QShowEvent) -> None:
         """Catch up, and look at the machine from now on."""
         super().showEvent(event)
-        self.window().installEventFilter(self)
+        self.window().installEventFilter(self._minimised)
         self._watch()
 
     def hideEvent(self, event: QHideEvent) -> None:
         """Stop looking."""
         super().hideEvent(event)
         self._watch()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """A minimised window is as good as a hidden panel."""
-        if event.type() is QEvent.Type.WindowStateChange:
-            self._watch()
-        return super().eventFilter(watched, event)
 
     def _watch(self) -> None:
         watched = self.isVisible() and not self.window().isMinimized()
@@ -156,7 +167,8 @@ class LivePanel(QScrollArea):
         stats = shown.stats
         self.speed.show_answer(shown, chat)
         self.speed.show_context(shown, status)
-        self.time.show_split(stats.time if stats else TimeSplit())
+        ended = shown.which in (Which.LAST, Which.CHOSEN)
+        self.time.show_split(stats.time if stats else TimeSplit(), ended=ended)
         ran = shares(stats.hits if stats else ExpertHits.zeros(0, 0))
         self.shares.show_shares(ran, has_gpu=status is not None and status.has_gpu)
         self.forecast.show_forecast(stats)

@@ -42,10 +42,13 @@ class TimeSection(QWidget):
             column.addWidget(widget)
         self.show_split(TimeSplit())
 
-    def show_split(self, split: TimeSplit) -> None:
-        """Show where the time of the tokens so far went."""
+    def show_split(self, split: TimeSplit, *, ended: bool = False) -> None:
+        """Show where the time of the tokens so far went; `ended`: those are all of an answer's."""
         parts = time_parts(split)
-        self.sentence.setText(largest(parts) or tr("Known after the first words of an answer."))
+        nothing = (
+            tr("Not measured for this answer.") if ended else tr("Known after the first words of an answer.")
+        )
+        self.sentence.setText(largest(parts) or nothing)
         mark_muted = not parts
         if bool(self.sentence.property("muted")) is not mark_muted:
             mark(self.sentence, muted=mark_muted)

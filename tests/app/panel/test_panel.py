@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QColor, QHelpEvent
+from PySide6.QtWidgets import QApplication, QLabel, QToolTip
 from pytestqt.qtbot import QtBot
 
 from app.panel.expert_map import ExpertMap
@@ -171,3 +172,38 @@ def test_the_map_can_be_read_with_the_keyboard(qtbot: QtBot, expert_map: ExpertM
     assert told[-1].startswith("Layer 2, expert 1")
     expert_map.clearFocus()
     assert expert_map.accessibleDescription().startswith("6 layers of 8 experts.")
+
+
+@pytest.mark.parametrize(
+    ("keys", "cell"),
+    [
+        ([Qt.Key.Key_End], "Layer 1, expert 8"),
+        ([Qt.Key.Key_PageDown], "Layer 6, expert 1"),
+        ([Qt.Key.Key_PageDown, Qt.Key.Key_End, Qt.Key.Key_Home, Qt.Key.Key_Up], "Layer 5, expert 1"),
+        ([Qt.Key.Key_End, Qt.Key.Key_PageDown, Qt.Key.Key_PageUp], "Layer 1, expert 8"),
+    ],
+)
+def test_far_cells_are_one_key_away(
+    qtbot: QtBot, expert_map: ExpertMap, keys: list[Qt.Key], cell: str
+) -> None:
+    expert_map.setFocus()
+    for key in keys:
+        qtbot.keyClick(expert_map, key)
+    assert expert_map.accessibleDescription().startswith(f"{cell}: ")
+
+
+@pytest.mark.qt_log_ignore("does not support raise", extend=True)
+def test_every_cell_has_a_tool_tip(qtbot: QtBot, expert_map: ExpertMap) -> None:
+    place = expert_map.cell_rect(4, 2).center().toPoint()
+    QApplication.sendEvent(expert_map, QHelpEvent(QEvent.Type.ToolTip, place, expert_map.mapToGlobal(place)))
+    qtbot.waitUntil(lambda: QToolTip.text().startswith("Layer 5, expert 3: in main memory, chosen 5 times"))
+    QToolTip.hideText()
+
+
+def test_the_key_tells_of_graphics_memory_where_there_is_a_card(panel: LivePanel) -> None:
+    panel.show()
+    for has_gpu in (True, False):
+        panel.show_status(make_status(has_gpu=has_gpu))
+        words = [label.text() for label in panel.experts.legend.findChildren(QLabel) if label.isVisible()]
+        assert ("Outlined: in GPU memory" in words) is has_gpu
+        assert any(text.startswith("From never to most often") for text in words)

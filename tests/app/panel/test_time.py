@@ -56,6 +56,8 @@ def test_the_section_says_it_in_words_and_in_the_bar(qtbot: QtBot) -> None:
     assert "Attention, dense layers: 15%" in section.chart.bar.accessibleName()
     section.show_split(replace(BUSY, steps=0))
     assert section.sentence.text().startswith("Known after")
+    section.show_split(TimeSplit(), ended=True)
+    assert section.sentence.text() == "Not measured for this answer."
     assert section.chart.texts == []
 
 
