@@ -42,6 +42,7 @@ class ProbeKind(StrEnum):
     DECODE = "decode"
 
 
+_GOOD_ERROR = 0.25  # of the predicted decode time against the measured one, on an idle computer
 _NOT_BY_TOKENS = (
     ProbeKind.WEIGHT_COPY,
     ProbeKind.CPU_START,
@@ -141,6 +142,11 @@ class Profile:
         return self.predicted_decode / self.measured_decode - 1
 
     @property
+    def doubtful(self) -> bool:
+        """Whether the prediction misses the measurement by more than a good calibration does."""
+        return abs(self.prediction_error) > _GOOD_ERROR
+
+    @property
     def predicted_tokens_per_second(self) -> float:
         """Decode speed that the latency model predicts."""
         return 1 / self.predicted_decode
@@ -151,11 +157,14 @@ class Profile:
         return 1 / self.measured_decode
 
     def summary(self) -> tuple[str, ...]:
-        """Lines for people: predicted against measured, and how well the model fits."""
-        fit = self.latency.fit_error
+        """Lines for people: predicted against measured, whether to doubt it, and how well the model fits."""
+        fit, error = self.latency.fit_error, self.prediction_error
+        doubt = ("Other programs may have disturbed this: calibrate again while they rest.",)
         return (
             f"Predicted {self.predicted_tokens_per_second:.1f} tokens per second, "
-            f"measured {self.measured_tokens_per_second:.1f} ({self.prediction_error:+.0%} time).",
+            f"measured {self.measured_tokens_per_second:.1f}: the time was predicted {abs(error):.0%} too "
+            f"{'long' if error > 0 else 'short'}.",
+            *(doubt if self.doubtful else ()),
             f"The CPU's times are within {fit:.0%} of a straight line on average.",
             *self.remarks,
         )

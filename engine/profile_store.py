@@ -46,6 +46,11 @@ class FoundProfile:
     profile: Profile | None = None
     message: str = ""
 
+    @property
+    def stale(self) -> str:
+        """Why an earlier calibration is of no use now; empty where there is a valid one, or none at all."""
+        return "" if self.state in (ProfileState.VALID, ProfileState.MISSING) else self.message
+
 
 def find_profile(
     hardware: Hardware,

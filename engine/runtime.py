@@ -31,7 +31,7 @@ from engine.params import GenerationParams, Message
 from engine.placement import Placement, place_popular, place_uniform
 from engine.plan import Plan, make_plan
 from engine.profile import Profile
-from engine.profile_store import ProfileState, find_profile_for
+from engine.profile_store import find_profile_for
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from engine.session import Session
 from engine.snapshot import status_of
@@ -121,9 +121,8 @@ class Engine:
         stale = ""
         if profile is None:
             found = find_profile_for(options, hardware, info)
-            profile = found.profile
-            if found.state not in (ProfileState.VALID, ProfileState.MISSING):
-                stale = found.message
+            profile, stale = found.profile, found.stale
+            if stale:
                 notes.append(stale)
         planned = make_plan(hardware, info, options, profile)
 

@@ -45,10 +45,13 @@ def run(arguments: argparse.Namespace, console: Console, _cancel: CancelToken) -
     hardware = detect(measure_memory=True)
     if options.device == "cpu":
         hardware = hardware.without_gpu()
-    profile = None
+    profile, stale = None, ""
     if disk is None:
-        profile = find_profile_for(options, hardware, info).profile
+        found = find_profile_for(options, hardware, info)
+        profile, stale = found.profile, found.stale
     plan = make_plan(hardware, info, options, profile)
+    if stale:
+        plan = replace(plan, notes=(*plan.notes, stale))
     if disk is not None:
         loading = plan.requirements
         plan = replace(plan, requirements=replace(loading, needs=(*loading.needs, *disk.needs)))

@@ -70,6 +70,17 @@ def test_the_kernels_come_back_and_are_told() -> None:
     assert not any("Kernels" in line for line in profile().summary())
 
 
+def test_a_prediction_that_is_far_off_is_told_and_doubted() -> None:
+    slow = replace(profile(), predicted_decode=0.018, measured_decode=0.01)
+    assert slow.summary()[0] == (
+        "Predicted 55.6 tokens per second, measured 100.0: the time was predicted 80% too long."
+    )
+    assert "calibrate again" in slow.summary()[1]
+    fast = replace(profile(), predicted_decode=0.009, measured_decode=0.01)
+    assert fast.summary()[0].endswith("the time was predicted 10% too short.")
+    assert not any("calibrate again" in line for line in fast.summary())
+
+
 def test_files_from_before_there_was_a_choice_of_kernels_are_read() -> None:
     data = profile().to_dict()
     del data["kernels"], data["exact_activations"]

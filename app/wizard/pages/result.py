@@ -21,8 +21,6 @@ from engine.profile import Profile
 from engine.status import EngineStatus
 from engine.units import format_bytes
 
-GOOD_ERROR = 0.25  # of the predicted decode time against the measured one, on an idle computer
-
 
 class ResultPage(Page):
     """What came out. Nothing is shown as being on a GPU unless it really is."""
@@ -102,7 +100,7 @@ class ResultPage(Page):
         if state.profile is not None:
             self._show_profile(state.profile)
         self.remarks.setVisible(state.profile is not None and bool(state.profile.remarks))
-        self.doubt.setVisible(state.profile is not None and doubtful(state.profile))
+        self.doubt.setVisible(state.profile is not None and state.profile.doubtful)
         self.details.setVisible(state.status is not None)
         if state.status is not None and state.status is not self._status:
             self._show_status(state.status)
@@ -155,11 +153,6 @@ class ResultPage(Page):
         self.ram_text.setText(tr("Memory: {used} used", used=format_bytes(status.ram_used)))
         self.notes.setText("\n".join(status.notes))
         self.notes.setVisible(bool(status.notes))
-
-
-def doubtful(profile: Profile) -> bool:
-    """Whether the prediction misses the measurement by more than a good calibration does."""
-    return abs(profile.prediction_error) > GOOD_ERROR
 
 
 class Figure(QFrame):
