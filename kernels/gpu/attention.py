@@ -20,8 +20,7 @@ from kernels.gpu.numbers import dot_format, triton_format
 
 # Bytes of keys that a program takes at a time, and at most how many positions: what fits the registers.
 _KEY_BYTES, _POSITIONS = 16 << 10, 64
-_PROGRAMS = 264  # wanted: two for each multiprocessor of an H200
-_MOST_SPLITS = 64
+_PROGRAMS, _MOST_SPLITS = 264, 64  # wanted, two for each multiprocessor of an H200, and parts at most
 _LEAST_DOT = 16  # rows, columns and inputs of a tile of the tensor cores
 
 
@@ -146,9 +145,9 @@ def _sizes(qkv: Tensor, store: Tensor) -> tuple[int, int, int, int]:
     heads = width // head_dim - 2 * kv_heads
     if two != 2 or width != (heads + 2 * kv_heads) * head_dim or heads < 1 or heads % kv_heads:
         raise ValueError(f"queries, keys and values {list(qkv.shape)} do not fit a cache {list(store.shape)}")
-    if qkv.dtype != torch.float32 or not qkv.is_contiguous() or store.stride(3) != 1 or head_dim % 2:
-        raise ValueError("queries are contiguous float32, heads of even size contiguous in the cache")
-    if store.stride(2) != head_dim:
+    if qkv.dtype != torch.float32 or not qkv.is_contiguous() or head_dim % 2:
+        raise ValueError("queries are contiguous float32, of heads of even size")
+    if store.stride()[2:] != (head_dim, 1):
         raise ValueError("the rows of a head must follow each other in the cache")
     return tokens, heads, kv_heads, head_dim
 

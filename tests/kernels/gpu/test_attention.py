@@ -139,6 +139,9 @@ def test_wrong_shapes_are_refused():
         rope_and_store(
             case.qkv[:, :48].contiguous(), case.cos, case.sin, case.positions, case.rows, case.store
         )
+    wide = torch.empty(*case.store.shape[:3], 32, device=DEVICE)
+    with pytest.raises(ValueError, match="follow each other"):
+        rope_and_store(case.qkv, case.cos, case.sin, case.positions, case.rows, wide[..., :16])
     scratch = AttentionScratch.make(1, 4, 2, 8, 64, DEVICE)
     with pytest.raises(ValueError, match="scratch for"):
         attend(
