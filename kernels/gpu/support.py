@@ -18,7 +18,10 @@ def usable(device: torch.device) -> bool:
 
 @functools.cache
 def why_not(device: torch.device) -> str:
-    """Why they cannot, in words; empty if they can."""
+    """Why they cannot, in words; empty if they can.
+
+    Raises torch.OutOfMemoryError, which says nothing about kernels: whoever frees memory may ask again.
+    """
     if device.type != "cuda":
         return "it is no NVIDIA GPU"
     if os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"):
@@ -36,6 +39,8 @@ def why_not(device: torch.device) -> str:
         out = torch.zeros(3, 8, device=device)
         add_from_host(out, torch.ones(1, 8, pin_memory=True), torch.ones(1, dtype=torch.int64, device=device))
         right = out.sum(1).tolist() == [0, 8, 0]
+    except torch.OutOfMemoryError:
+        raise
     except (TritonError, RuntimeError, OSError, ValueError, SubprocessError) as error:
         lines = str(error).strip().splitlines() or [""]
         return f"a kernel cannot be compiled ({type(error).__name__}: {lines[-1][:200]})"

@@ -47,6 +47,18 @@ def test_a_kernel_that_works_is_tried_once(trial: pytest.MonkeyPatch) -> None:
     assert len(calls) == 1
 
 
+def test_a_gpu_that_is_full_is_asked_again(trial: pytest.MonkeyPatch) -> None:
+    def fail(out: Tensor, values: Tensor, rows: Tensor) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    with trial.context() as full:
+        full.setattr(host, "add_from_host", fail)
+        with pytest.raises(torch.OutOfMemoryError):
+            support.usable(GPU)
+    trial.setattr(host, "add_from_host", lambda out, values, rows: out.index_add_(0, rows, values))
+    assert support.usable(GPU)
+
+
 @pytest.mark.parametrize(
     ("error", "told"),
     [
