@@ -32,6 +32,7 @@ from engine.placement import Placement, place_nothing
 from engine.progress import CancelToken, ProgressCallback, ignore_progress
 from engine.stats import HitCounters
 from kernels.cpu import CpuPool, Isa
+from kernels.gpu import support
 
 # Fills a bank: the experts that the table names first, and calls the function with each that is there.
 FillBank = Callable[[ExpertBank, npt.NDArray[np.bool_] | None, Callable[[int, int], None]], None]
@@ -52,8 +53,12 @@ class LoadedModel:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences for the user about what did not go as it should, as far as that shows by now."""
-        registration = self.bank.registration
-        return (registration.note,) if registration is not None and registration.note else ()
+        registration, device = self.bank.registration, self.model.device
+        notes = [] if registration is None else [registration.note]
+        why = support.why_not(device) if device.type == "cuda" else ""
+        if why:
+            notes.append(f"The graphics card is slower than it could be, because {why}.")
+        return tuple(note for note in notes if note)
 
     def close(self) -> None:
         """End all threads, unpin the arena, and free the experts' places; the model cannot be run then."""

@@ -4,6 +4,8 @@ import json
 import shutil
 import threading
 import weakref
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -158,6 +160,15 @@ def test_a_weight_beside_the_experts_that_is_not_finite_is_named(model, tmp_path
     assert name in caught.value.why
     assert str(list(position)) in caught.value.why
     assert caught.value.action
+
+
+@pytest.mark.parametrize("why", ["", "Triton is not installed"])
+def test_a_gpu_without_our_kernels_is_told(model, monkeypatch, why):
+    monkeypatch.setattr(loader.support, "why_not", lambda device: why)
+    with load_model(model.path, CPU) as loaded:
+        assert loaded.notes == ()  # nobody misses them on the CPU
+        there = replace(loaded, model=SimpleNamespace(device=torch.device("cuda", 0)))
+        assert [why in note for note in there.notes] == ([True] if why else [])
 
 
 def test_a_bound_on_the_gpu_ends_when_loading_fails(model, monkeypatch):
