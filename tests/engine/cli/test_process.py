@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from engine.__main__ import run
 from tests.engine.generation.tokenizer_folders import byte_level_folder
 
 ROOT = Path(__file__).parents[3]
@@ -116,3 +118,14 @@ def test_the_starter_names_the_capital_of_france(tmp_path: Path, starter_dir: Pa
     assert process.returncode == 0, err
     assert "Paris" in out
     assert len(out.splitlines()) == 1
+
+
+def test_ctrl_c_before_the_command_listens_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(ModuleType):
+        """A module in whose import the user presses Ctrl-C."""
+
+        def __getattr__(self, name: str) -> Any:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "engine.cli", Interrupted("engine.cli"))
+    assert run() == 130
