@@ -6,6 +6,8 @@ keys, Home, End and the page keys reach every cell.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
@@ -93,13 +95,16 @@ class ExpertMap(QWidget):
         line, digit = metrics.height(), self._digit()
         height, width = area.height() / grid.layers, area.width() / grid.experts
         found = []
-        for layer in ticks(grid.layers, height, line):
-            middle = area.top() + (layer + 0.5) * height
-            found.append((str(layer + 1), QRectF(0, middle - digit / 2, area.left() - _MARGIN, digit)))
+        # Where cells are smaller than numbers, the last number moves in by as much as it would stand out.
+        spare = max(0.0, (digit - height) / 2)
+        for layer in ticks(grid.layers, height, line + spare):
+            top = min(area.top() + (layer + 0.5) * height - digit / 2, self.height() - digit)
+            found.append((str(layer + 1), QRectF(0, top, area.left() - _MARGIN, digit)))
         wide = metrics.horizontalAdvance(str(grid.experts)) + 2
-        for expert in ticks(grid.experts, width, wide + 4):
-            middle = area.left() + (expert + 0.5) * width
-            found.append((str(expert + 1), QRectF(middle - wide / 2, 0, wide, digit)))
+        spare = max(0.0, (wide - width) / 2)
+        for expert in ticks(grid.experts, width, wide + spare + 4):
+            left = area.left() + (expert + 0.5) * width - wide / 2
+            found.append((str(expert + 1), QRectF(min(left, self.width() - wide), 0, wide, digit)))
         return found
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -110,22 +115,30 @@ class ExpertMap(QWidget):
         painter.setPen(colors.muted)
         for text, box in self.labels():
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextDontClip, text)
-        heat, scale = grid.heat, [heat_color(step / _SHADES) for step in range(_SHADES + 1)]
-        area = self._cells()
-        resident = []
-        painter.setPen(Qt.PenStyle.NoPen)
-        for layer, expert in np.ndindex(grid.layers, grid.experts):
-            rect = self._rect_in(area, layer, expert)
-            painter.setBrush(scale[round(float(heat[layer, expert]) * _SHADES)])
-            painter.drawRoundedRect(rect, 2, 2)
-            if grid.residency[layer, expert]:
-                resident.append(rect)
-        for rect in resident:
-            mark_resident(painter, rect)
+        if grid.layers:
+            self._paint_cells(painter)
         if self.hasFocus() and grid.layers:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colors.link, 2))
             painter.drawRoundedRect(self.cell_rect(*self._cursor).adjusted(-1, -1, 1, 1), 3, 3)
+
+    def _paint_cells(self, painter: QPainter) -> None:
+        """Paint all cells, those of a shade together: a large map must not hold up the window."""
+        grid, area = self._grid, self._cells()
+        first, second = self._rect_in(area, 0, 0), self._rect_in(area, 1, 1)
+        size, across, down = first.size(), second.left() - first.left(), second.top() - first.top()
+        shades: list[list[QRectF]] = [[] for _ in range(_SHADES + 1)]
+        levels = np.rint(grid.heat * _SHADES).astype(int).tolist()
+        for layer, row in enumerate(levels):
+            top = first.top() + layer * down
+            for expert, level in enumerate(row):
+                shades[level].append(QRectF(QPointF(first.left() + expert * across, top), size))
+        for level, rects in enumerate(shades):
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(heat_color(level / _SHADES))
+            painter.drawRects(rects)
+        resident = [self._rect_in(area, *cell) for cell in np.argwhere(grid.residency).tolist()]
+        mark_resident(painter, resident)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Walk over the cells."""
@@ -203,19 +216,24 @@ def heat_color(heat: float) -> QColor:
     return _blend(theme().colors.track, theme().colors.accent, heat)
 
 
-def mark_resident(painter: QPainter, rect: QRectF) -> None:
-    """Outline a cell; a lighter line inside keeps the outline visible on a strong cell."""
+def mark_resident(painter: QPainter, rects: Sequence[QRectF]) -> None:
+    """Outline cells; a lighter line inside keeps the outline visible on a strong cell."""
+    if not rects:
+        return
     colors = theme().colors
+    side = min(rects[0].width(), rects[0].height())
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    if min(rect.width(), rect.height()) >= 8:
+    if side >= 8:
         painter.setPen(QPen(colors.surface, 1))
-        painter.drawRoundedRect(rect.adjusted(1.9, 1.9, -1.9, -1.9), 1, 1)
-    painter.setPen(QPen(colors.text, 1.6))
-    painter.drawRoundedRect(rect.adjusted(0.8, 0.8, -0.8, -0.8), 2, 2)
-    if rect.height() >= 14:
+        painter.drawRects([rect.adjusted(2.1, 2.1, -2.1, -2.1) for rect in rects])
+    width = 1.6 if side >= 5 else 1.0
+    painter.setPen(QPen(colors.text, width))
+    painter.drawRects([rect.adjusted(width / 2, width / 2, -width / 2, -width / 2) for rect in rects])
+    if rects[0].height() >= 14:
         painter.setPen(QPen(colors.surface, 1))
         painter.setBrush(colors.text)
-        painter.drawEllipse(rect.center(), 2.4, 2.4)
+        for rect in rects:
+            painter.drawEllipse(rect.center(), 2.4, 2.4)
 
 
 def _blend(first: QColor, second: QColor, share: float) -> QColor:

@@ -61,9 +61,9 @@ class _Cells(QWidget):
             rect = QRectF(index * width + 1, 2, width - 2, self.height() - 4)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(heat_color(heat))
-            painter.drawRoundedRect(rect, 2, 2)
+            painter.drawRect(rect)
             if self._resident:
-                mark_resident(painter, rect)
+                mark_resident(painter, [rect])
 
 
 def _label(text: str) -> QLabel:

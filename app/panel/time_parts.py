@@ -28,12 +28,12 @@ _SENTENCES = {
     Part.LAUNCH: tr_noop("{percent} handing out the work to the CPU and the graphics card."),
     Part.PYTHON: tr_noop("{percent} in the program itself: choosing words and showing them."),
 }
-_HELP = {
+_ADVICE = {
     Part.CPU_EXPERTS: tr_noop(
         "Fewer bits per weight, faster memory, or more experts on a graphics card would help."
     ),
     Part.COPIES: tr_noop("More experts in the graphics card's memory, or fewer bits per weight, would help."),
-    Part.ATTENTION: tr_noop("A shorter conversation would help a little."),
+    Part.ATTENTION: tr_noop("Attention takes longer as the conversation grows, the other layers do not."),
 }
 # Experts first, wherever they ran. It never changes: a part keeps its place while an answer is written.
 ORDER = tuple(_NAMES)
@@ -84,4 +84,4 @@ def what_helps(parts: tuple[TimePart, ...]) -> str:
     if not parts:
         return ""
     first = max(parts, key=lambda part: part.fraction)
-    return tr(_HELP[first.part]) if first.part in _HELP else ""
+    return tr(_ADVICE[first.part]) if first.part in _ADVICE else ""

@@ -54,6 +54,8 @@ def test_the_maps_numbers_do_not_overlap_at_any_width(
         first = made.cell_rect(0, 0)
         assert all(box.right() <= first.left() or box.bottom() <= first.top() for box in boxes)
         for index, box in enumerate(boxes):
+            assert 0 <= box.top() < box.bottom() <= height
+            assert box.right() <= width
             assert not any(box.intersects(other) for other in boxes[index + 1 :])
 
 
