@@ -104,7 +104,12 @@ class MixtralModel:
         cache.check_room(tokens)
         if phase is None:
             phase = Phase.DECODE if tokens == 1 and start > 0 else Phase.PREFILL
-        if tokens == 1 and self._decoder is not None:
+        # A prompt of one token is no reason to capture graphs: its cache may live for that token only.
+        if (
+            tokens == 1
+            and self._decoder is not None
+            and (phase is Phase.DECODE or self._decoder.is_prepared(cache))
+        ):
             one = self._decoder.step_of(cache, int(token_ids[0]), phase, self.routing)
             cache.length = start + 1
             return None if logits == "none" else one

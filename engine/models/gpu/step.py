@@ -78,6 +78,10 @@ class GpuDecoder:
         """Capture the graphs for single tokens after those in a cache."""
         self._prepare(1, cache, cache.data, self._own_rows(cache), forced=False)
 
+    def is_prepared(self, cache: KVCache) -> bool:
+        """Whether there are graphs for a cache already."""
+        return cache in self._prepared
+
     def _own_rows(self, cache: KVCache) -> torch.Tensor:
         """The rows of a cache that one sequence has to itself."""
         rows = self._rows.get(cache)

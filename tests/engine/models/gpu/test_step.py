@@ -148,6 +148,17 @@ def test_a_fault_in_a_step_leaves_the_model_usable(model, ids, monkeypatch):
     assert torch.equal(again, expected)
 
 
+def test_a_prompt_of_one_token_needs_no_graphs_of_its_own(model, ids):
+    with load(model) as loaded:
+        decoder, cache = loaded.model._decoder, loaded.model.new_cache(2)
+        loaded.model.forward(ids[:1], cache)
+        assert not decoder.is_prepared(cache)
+        ours = loaded.model.forward(ids[1:2], cache)
+        assert decoder.is_prepared(cache)
+        theirs = loaded.model.forward(ids[:2], loaded.model.new_cache(2))
+    assert (ours - theirs).norm() <= 1e-4 * theirs.norm()
+
+
 def test_graphs_made_for_a_conversation_leave_its_cache_as_it_is(model, ids):
     with load(model) as loaded:
         cache = loaded.model.new_cache(len(ids))
