@@ -36,7 +36,8 @@ class MixtralModel:
     """A loaded model on one compute device. One forward at a time.
 
     The residual stream, the norms and the router are float32 everywhere. On the CPU everything else is too
-    (weights are bf16, exactly widened); on a GPU matrices, attention and the cache are bf16.
+    (weights are bf16, exactly widened); on a GPU matrices are multiplied, and the cache is held, in the
+    weights' `number_format`: bf16, or float32 for a small model.
 
     `routing`, where it is set, chooses the experts in the router's place: for benchmarks.
     """

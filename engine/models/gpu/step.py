@@ -80,7 +80,7 @@ class GpuDecoder:
 
     def is_prepared(self, cache: KVCache) -> bool:
         """Whether there are graphs for a cache already."""
-        return cache in self._prepared
+        return bool(self._prepared.get(cache))
 
     def _own_rows(self, cache: KVCache) -> torch.Tensor:
         """The rows of a cache that one sequence has to itself."""
