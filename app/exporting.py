@@ -39,8 +39,7 @@ class ExportFlow(QObject):
         dialog.export_requested.connect(self.export)
 
         def all_chats(store: ChatStore) -> list[Conversation]:
-            lines = store.conversations() + store.conversations(archived=True)
-            return [line.conversation for line in lines]
+            return [line.conversation for line in store.conversations(archived=None)]
 
         self._storage.run(all_chats).then(dialog.set_chats)
         dialog.open()

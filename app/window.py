@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDesktopServices, QKeySequence, QShortcut
-from PySide6.QtWidgets import QLabel, QMainWindow, QSplitter, QWidget
+from PySide6.QtWidgets import QLabel, QSplitter, QWidget
 
 from app.chat.chats import ChatsController
 from app.chat.list_model import ChatListModel
@@ -19,6 +19,8 @@ from app.dialogs import show_error
 from app.exporting import ExportFlow
 from app.focus import move_focus
 from app.i18n import tr
+from app.importing.drop import DropWindow
+from app.importing.flow import ImportFlow
 from app.menus import AboutDialog, Command, Menus, ShortcutsDialog
 from app.model_control import ModelControl, where_it_runs
 from app.panel.panel import LivePanel
@@ -41,7 +43,7 @@ from engine.version import version
 log = logging.getLogger(__name__)
 
 
-class MainWindow(QMainWindow):
+class MainWindow(DropWindow):
     """Everything the user sees outside of dialogs. Takes its parts; starts nothing before `begin`."""
 
     setup_requested = Signal()  # open the wizard, for a first start or another model
@@ -66,6 +68,7 @@ class MainWindow(QMainWindow):
         self.chats = ChatsController(self.sidebar, self.session, storage, self)
         self.model = ModelControl(worker, settings, self.page.strip, self)
         self.export = ExportFlow(self, storage, settings)
+        self.importing = ImportFlow(self, storage, settings)
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.setHandleWidth(1)
         self.splitter.setChildrenCollapsible(False)
@@ -115,6 +118,7 @@ class MainWindow(QMainWindow):
         """Stop what runs, save what is there, and close."""
         self.session.end_now()
         self.export.stop()
+        self.importing.stop()
         try:
             save_place(self, self.splitter, self._settings)
         except EngineError as error:
@@ -150,6 +154,10 @@ class MainWindow(QMainWindow):
         self.model.choose_requested.connect(self.setup_requested)
         self.page.export_requested.connect(self._export)
         self.export.saved.connect(self._tell)
+        self.importing.told.connect(self._tell)
+        self.importing.imported.connect(self._on_imported)
+        self.files_dropped.connect(self.importing.import_files)
+        self.setAcceptDrops(True)
         self.page.model_notice.triggered.connect(self.calibration_requested)
         self.page.sidebar_toggled.connect(self.toggle_sidebar)
         self.page.panel_toggled.connect(self.toggle_panel)
@@ -177,6 +185,7 @@ class MainWindow(QMainWindow):
                 Command("stop", tr("&Stop the answer"), "", session.stop),
                 None,
                 Command("export", tr("&Export chats…"), "Ctrl+E", self._export),
+                Command("import", tr("&Import chats…"), "", self.importing.ask),
                 None,
                 Command("model", tr("Change &model…"), "Ctrl+M", self.setup_requested.emit),
                 Command("quit", tr("&Quit"), "Ctrl+Q", self.close),
@@ -280,6 +289,12 @@ class MainWindow(QMainWindow):
     def _show_notice(self, notice: Notice) -> None:
         text = " ".join(part for part in (notice.what, notice.why, notice.action) if part)
         self.page.notice.show_notice(MessageNotice("warning", text))
+
+    @Slot(object)
+    def _on_imported(self, chats: tuple[int, ...]) -> None:
+        self.chats.refresh()
+        if len(chats) == 1:
+            self.session.open(chats[0])
 
     @Slot(str)
     def _tell(self, text: str) -> None:

@@ -59,7 +59,8 @@ def run_export(job: ExportJob, read: Read, report: ProgressCallback, cancel: Can
         for number, chat_id in enumerate(job.chats):
             cancel.raise_if_cancelled()
             conversation, messages = read(chat_id)
-            report(Progress(tr("Exporting “{title}”", title=conversation.title), number, len(job.chats)))
+            what = tr("Exporting “{title}”", title=conversation.title)
+            report(Progress(what, number, len(job.chats), tr("chats")))
             entry = zipfile.ZipInfo(_free_name(conversation, job.kind, taken), _time(conversation.updated))
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16

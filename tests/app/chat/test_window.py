@@ -376,6 +376,31 @@ def test_a_chat_is_exported_and_the_window_says_where(
     assert "Paris is the capital." in path.read_text(encoding="utf-8")
 
 
+def test_an_exported_chat_that_is_dropped_on_the_window_is_imported(
+    qtbot: QtBot, window: MainWindow, settings: SettingsStore, tmp_path: Path
+) -> None:
+    settings.update({"export.folder": str(tmp_path), "export.format": "json"})
+    ask(qtbot, window, "Take me along")
+    window.menus.actions["export"].trigger()
+    export = window.findChild(ExportDialog)
+    assert export is not None
+    path = tmp_path / "Take me along.json"
+    qtbot.waitUntil(lambda: export.name.text() == path.name and export.export.isEnabled(), timeout=5000)
+    export.export.click()
+    qtbot.waitUntil(lambda: str(path) in window.page.notice.text, timeout=5000)
+    shown = window.session.conversation
+    assert shown is not None
+    window.chats.delete(shown.id)
+    qtbot.waitUntil(lambda: listed(window) == [], timeout=5000)
+    assert window.acceptDrops()
+    window.files_dropped.emit([path])
+    qtbot.waitUntil(lambda: listed(window) == ["Take me along"], timeout=5000)
+    assert window.page.notice.text == "Imported: 1 chat, 2 messages."
+    qtbot.waitUntil(lambda: answer(window).content() == "Paris is the capital.", timeout=5000)
+    assert window.session.conversation is not None
+    assert window.session.conversation.id != shown.id
+
+
 def test_a_first_start_opens_the_wizard(qtbot: QtBot, storage: StorageThread, worker: EngineWorker) -> None:
     window = MainWindow(storage, worker, SettingsStore(None))
     qtbot.addWidget(window)
