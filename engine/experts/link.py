@@ -126,8 +126,8 @@ class CudaLink:
         rows = len(x)
         if rows > len(self._x):
             torch.cuda.current_stream(self._device).synchronize()  # the old buffers may be in use
-            x, out, following = (_pinned_like(self._x, rows).zero_() for _ in range(3))
-            self._x, self._out, self._next = x, out, following  # all or, where memory is short, none
+            new = [_pinned_like(self._x, rows).zero_() for _ in range(3)]
+            self._x, self._out, self._next = new  # all or, where memory is short, none
             self._dirty = [0, 0]
         self._x[:rows].copy_(x, non_blocking=True)
         self._done.record(torch.cuda.current_stream(self._device))
