@@ -32,12 +32,16 @@ _SPECIAL = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
 def to_csv(chat: ChatFigures) -> str:
-    """One line per answer: when, model, end, figures, microseconds of a token by part, experts by place."""
+    """One line per answer: when, model, end, figures, microseconds of a token by part, experts by place.
+
+    `pace_seconds` are the times after the first token at which every `pace_stride` more tokens were there.
+    """
     out = io.StringIO()
     writer = csv.writer(out)
     parts = [f"{part}_microseconds" for part in Part]
     places = [f"{phase.name.lower()}_experts_{place.name.lower()}" for phase in Phase for place in Place]
-    writer.writerow(["answer", "time_utc", "model", "reason", *_STATS, *parts, *places])
+    pace = ["pace_stride", "pace_seconds"]
+    writer.writerow(["answer", "time_utc", "model", "reason", *_STATS, *parts, *places, *pace])
     for number, answer in enumerate(chat.answers, 1):
         writer.writerow([number, *_cells(answer)])
     return out.getvalue()
@@ -50,7 +54,8 @@ def _cells(answer: AnswerFigures) -> list[object]:
     spent = stats.time.microseconds()
     parts = [round(spent[part], 1) if spent else None for part in Part]
     places = [stats.hits.total(place, phase) for phase in Phase for place in Place]
-    return [time, _text(answer.model), _text(answer.reason), *figures, *parts, *places]
+    pace = [stats.pace.stride, " ".join(f"{seconds:g}" for seconds in stats.pace.seconds)]
+    return [time, _text(answer.model), _text(answer.reason), *figures, *parts, *places, *pace]
 
 
 def _text(value: str) -> str:

@@ -20,6 +20,8 @@ from engine.events import ExpertHits, GenerationStats, Phase, Place
 from engine.pace import Pace
 from engine.params import GenerationParams, SamplingParams
 
+_LARGEST = 2**64
+
 
 def params_to_json(params: GenerationParams) -> JsonObject:
     """`{"sampling": {"temperature": …}, "max_tokens": …}`."""
@@ -72,13 +74,10 @@ def stats_from_json(value: JsonObject, *, hits: bool = True) -> GenerationStats:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a number that a float can hold."""
+    """Whether it is a number that a figure can be: a seed has 64 bits, nothing is larger."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
+    return -_LARGEST <= value <= _LARGEST  # also false for NaN
 
 
 def _hits(value: object) -> ExpertHits:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC
 
 import numpy as np
@@ -10,9 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.chat.notices import figures_tip
 from app.panel.csv_table import to_csv
+from app.panel.figures import forecast, speed
 from app.panel.history import ChatFigures, together
-from engine.events import ExpertHits, Place
+from app.panel.time_parts import time_parts
+from engine.accounting import Part
+from engine.events import ExpertHits, GenerationStats, Place
 from tests.app.fakes import stats_after
 from tests.app.panel.rows import answer_row
 
@@ -82,4 +86,25 @@ def test_the_table_holds_every_answer_and_is_read_back(model: str, rate: float) 
         "3",
     )
     assert float(lines[1]["cpu_experts_microseconds"]) == 710_000
+    assert (lines[0]["pace_stride"], lines[0]["pace_seconds"]) == ("4", "0.1 0.2 0.3 0.4 0.5")
     assert int(lines[1]["decode_experts_cpu"]) == stats_after(20).hits.total(Place.CPU)
+
+
+numbers = st.integers() | st.floats() | st.none() | st.text(max_size=3)
+names = st.sampled_from([field.name for field in fields(GenerationStats)])
+
+
+@given(st.dictionaries(names, numbers), st.dictionaries(st.sampled_from(Part), numbers))
+def test_imported_figures_of_any_size_can_be_shown(
+    figures: dict[str, object], parts: dict[str, object]
+) -> None:
+    time = {"steps": 3, "whole": 1.0, "parts": parts}
+    row = replace(answer_row(1), stats={"generated_tokens": 5} | figures | {"time": time})
+    chat = ChatFigures().with_rows([row, answer_row(2)])
+    assert chat.describe()
+    assert len(list(csv.reader(io.StringIO(to_csv(chat), newline="")))) == len(chat.answers) + 1
+    for answer in chat.answers:
+        speed(answer.stats)
+        forecast(answer.stats)
+        assert all(part.figures for part in time_parts(answer.stats.time))
+    assert isinstance(figures_tip(row), str)
