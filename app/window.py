@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt, QUrl, Signal, Slot
@@ -162,6 +163,7 @@ class MainWindow(DropWindow):
         self.page.sidebar_toggled.connect(self.toggle_sidebar)
         self.page.panel_toggled.connect(self.toggle_panel)
         self.sidebar.new_chat.connect(self.page.focus_composer)
+        self.page.turns.deleted.connect(self._offer_undo)
         self.chats.place_found.connect(self.page.view.reveal)
         stop = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
         stop.activated.connect(session.stop)
@@ -250,6 +252,11 @@ class MainWindow(DropWindow):
     def _duplicate(self) -> None:
         if self.session.conversation is not None:
             self.chats.duplicate(self.session.conversation.id)
+
+    @Slot(str, object)
+    def _offer_undo(self, done: str, take_back: Callable[[], object]) -> None:
+        self.sidebar.show()
+        self.sidebar.undo.offer(done, take_back)
 
     def _show_archive(self) -> None:
         self.sidebar.show()

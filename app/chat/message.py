@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from dataclasses import dataclass
 
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from app.chat.actions import MessageActions
 from app.chat.body import MessageBody
-from app.chat.code import CopyButton
+from app.chat.editor import MessageEditor
 from app.chat.notice_bar import NoticeBar
-from app.chat.notices import Action, figures_line, figures_tip, notice_for
+from app.chat.notices import figures_line, figures_tip, notice_for
 from app.chat.text_area import PlainArea
 from app.i18n import tr
 from app.storage.rows import MessageRow, MessageState
@@ -19,14 +22,41 @@ from engine.events import PromptProgress
 BUBBLE_SHARE = 0.82  # of the column's width, at most
 
 
+@dataclass(frozen=True)
+class _Words:
+    """What the shared parts call things for one role: copying, saving an edit, and what that does."""
+
+    copy: str
+    save: str
+    consequence: str
+
+
+def _question_words() -> _Words:
+    consequence = tr("The new version is answered anew. The old one stays, with what followed it.")
+    return _Words(tr("Copy message"), tr("Send"), consequence)
+
+
+def _answer_words() -> _Words:
+    consequence = tr("The chat then goes on from the new version. The old one stays.")
+    return _Words(tr("Copy answer"), tr("Save"), consequence)
+
+
 class MessageView(QWidget):
     """The part that both roles share: the saved row and a strip about how it ended."""
 
     action = Signal(str)  # an `Action`
+    version_requested = Signal(int)  # the id of another version of this message
+    edited = Signal(str)  # the new text; this view stays as it is until the message has changed
 
-    def __init__(self, row: MessageRow, parent: QWidget | None = None) -> None:
+    def __init__(self, row: MessageRow, words: _Words, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.row = row
+        self._words = words
+        self.editor: MessageEditor | None = None
+        self.tools = MessageActions(self.content, words.copy)
+        self.tools.action.connect(self.action)
+        self.tools.version_requested.connect(self.version_requested)
+        self.tools.edit_requested.connect(self.begin_edit)
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(4)
@@ -36,14 +66,40 @@ class MessageView(QWidget):
         return self.row.content
 
     def set_last(self, last: bool) -> None:
-        """Whether this is the last message: only that can be regenerated."""
+        """Whether this is the last message: only its answer can be continued."""
+        self.tools.show_row(self.row, last=last)
+
+    def begin_edit(self) -> None:
+        """Show the text in a field instead; nothing changes before it is saved."""
+        if self.editor is not None:
+            return
+        editor = self.editor = MessageEditor(self.content(), self._words.save, self._words.consequence)
+        editor.saved.connect(self.edited)
+        editor.cancelled.connect(self._end_edit)
+        self._show_parts(False)
+        self._column.insertWidget(0, editor)
+        editor.edit.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _end_edit(self) -> None:
+        if self.editor is None:
+            return
+        editor, self.editor = self.editor, None
+        self._column.removeWidget(editor)
+        editor.hide()
+        editor.deleteLater()
+        self._show_parts(True)
+        self.tools.edit.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _show_parts(self, shown: bool) -> None:
+        """Show or hide what the editor stands for."""
+        self.tools.setVisible(shown)
 
 
 class UserMessage(MessageView):
     """What the user wrote: a bubble on the right, exactly as typed."""
 
     def __init__(self, row: MessageRow, parent: QWidget | None = None) -> None:
-        super().__init__(row, parent)
+        super().__init__(row, _question_words(), parent)
         self.setAccessibleName(tr("You wrote"))
         self._text = PlainArea(row.content)
         self._bubble = QFrame()
@@ -51,18 +107,20 @@ class UserMessage(MessageView):
         inner = self._inner = QVBoxLayout(self._bubble)
         inner.setContentsMargins(14, 8, 14, 5)  # lines have their air above the letters
         inner.addWidget(self._text)
-        copy = CopyButton(self.content, tr("Copy message"))
-        line = QHBoxLayout()
-        line.addStretch(1)
-        line.addWidget(copy, 0, Qt.AlignmentFlag.AlignBottom)
-        line.addWidget(self._bubble)
-        self._column.addLayout(line)
+        for part in (self._bubble, self.tools):
+            self._column.addWidget(part, 0, Qt.AlignmentFlag.AlignRight)
+        self._column.setSpacing(2)
+        self.tools.show_row(row, last=False)
         self._available = 0  # pixels: the column's width
         theme().changed.connect(self._render_again)
 
     def _render_again(self) -> None:
         self._text.render_again()
         self.fit(self._available)
+
+    def _show_parts(self, shown: bool) -> None:
+        super()._show_parts(shown)
+        self._bubble.setVisible(shown)
 
     def fit(self, width: int) -> None:
         """Be as wide as the text needs, within a column of `width` pixels."""
@@ -77,7 +135,7 @@ class AssistantMessage(MessageView):
     """The model's answer: Markdown over the whole column, then actions and figures."""
 
     def __init__(self, row: MessageRow, parent: QWidget | None = None) -> None:
-        super().__init__(row, parent)
+        super().__init__(row, _answer_words(), parent)
         self.setAccessibleName(tr("Answer of {model}", model=row.model or tr("the model")))
         self._text: list[str] = [row.content]
         self._last = False
@@ -86,19 +144,12 @@ class AssistantMessage(MessageView):
         mark(self._waiting, muted=True)
         self._notice = NoticeBar()
         self._notice.triggered.connect(self.action)
-        self._copy = CopyButton(self.content, tr("Copy answer"))
-        self._redo = QToolButton()
-        self._redo.setToolTip(tr("Regenerate this answer"))
-        self._redo.setAccessibleName(tr("Regenerate this answer"))
-        self._redo.clicked.connect(lambda: self.action.emit(Action.REGENERATE))
-        theme().set_icon(self._redo, "redo", "muted")
         self._figures = ElidedText()
         mark(self._figures, muted=True)
         footer = QHBoxLayout()
         footer.setContentsMargins(0, 0, 0, 0)
         footer.setSpacing(2)
-        footer.addWidget(self._copy)
-        footer.addWidget(self._redo)
+        footer.addWidget(self.tools)
         footer.addSpacing(6)
         footer.addWidget(self._figures, 1)
         for widget in (self._waiting, self._body, self._notice):
@@ -154,15 +205,19 @@ class AssistantMessage(MessageView):
         self._show_end()
 
     def set_last(self, last: bool) -> None:
-        """Offer to regenerate the last answer only."""
+        """Offer to regenerate and to continue at the last answer only; the menu has the former anywhere."""
         self._last = last
         self._show_end()
+
+    def _show_parts(self, shown: bool) -> None:
+        super()._show_parts(shown)
+        self._body.setVisible(shown)
+        self._figures.setVisible(shown)
 
     def _show_end(self) -> None:
         ended = not self.streaming
         self._notice.show_notice(notice_for(self.row) if ended else None, offer=self._last)
-        self._copy.setVisible(ended)
-        self._redo.setVisible(ended and self._last)
+        self.tools.show_row(self.row, last=self._last)
         self._figures.setText(figures_line(self.row) if ended else "")
         self._figures.setToolTip(figures_tip(self.row) if ended else "")
 

@@ -17,6 +17,9 @@ class Action(StrEnum):
     """What a button below a message asks for."""
 
     REGENERATE = "regenerate"
+    CONTINUE = "continue"
+    DELETE = "delete"  # the question and its answer
+    SHOW_VERSION = "show_version"  # the message id is the other version's
     NEW_CHAT = "new_chat"
     CALIBRATE = "calibrate"
 

@@ -12,6 +12,7 @@ from app.chat.model_strip import ModelStrip
 from app.chat.notice_bar import NoticeBar
 from app.chat.notices import Action
 from app.chat.session import ChatSession
+from app.chat.turns import TurnsController
 from app.chat.view import COLUMN_CHARACTERS, SIDE, ConversationView
 from app.chat.welcome import Welcome
 from app.i18n import tr
@@ -34,6 +35,7 @@ class ChatPage(QWidget):
         self._session, self._storage = session, storage
         self._draft_of: int | None = None  # the chat whose draft the composer holds
         self._restoring = False  # the composer changes without the user
+        self.turns = TurnsController(session, storage, self)
         self.title = ElidedText()
         self.view = ConversationView()
         self.welcome = Welcome()
@@ -121,6 +123,8 @@ class ChatPage(QWidget):
         session.refused.connect(self._give_back)
         self.strip.changed.connect(self._refresh_composer)
         view.action.connect(self._on_action)
+        view.edited.connect(self.turns.edit)
+        session.messages_changed.connect(self._on_changed)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(session.stop)
         composer.text_changed.connect(self._on_text_changed)
@@ -156,12 +160,16 @@ class ChatPage(QWidget):
         self.view.add_message(row)
 
     @Slot(str, int)
-    def _on_action(self, action: str, _message_id: int) -> None:
-        if action == Action.REGENERATE:
-            self._session.regenerate()
-        elif action == Action.NEW_CHAT:
+    def _on_action(self, action: str, message_id: int) -> None:
+        if action == Action.NEW_CHAT:
             self._session.new_chat()
             self.focus_composer()
+        else:
+            self.turns.act(action, message_id)
+
+    @Slot(object)
+    def _on_changed(self, rows: Sequence[MessageRow]) -> None:
+        self.stack.setCurrentWidget(self.view if rows else self.welcome)
 
     def _send(self, text: str) -> None:
         if self._session.busy or self._session.model is None:

@@ -1,48 +1,25 @@
 """Joins the conversation that is shown to the store and the engine. No widgets: signals tell the window.
 
-The user's message and an empty answer are on the disk before the engine hears of it; the answer so far is
-saved about every second, and once more when it ends. The engine's request id is the answer's message id.
+The user's message and an empty answer are on the disk before the engine hears of it (see `Generation`).
 """
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from app.chat.generation import Generation
 from app.chat.requests import title_from, turns
+from app.i18n import tr
 from app.settings import SettingsStore, generation_params, registry
-from app.storage import ChatStore, Conversation, Exchange, MessageRow, MessageState, StorageError
-from app.storage.figures import stats_to_json
+from app.storage import ChatStore, Conversation, Exchange, MessageRow, StorageError
 from app.storage.thread import StorageThread
 from app.worker import EngineWorker
-from engine.errors import EngineError, PromptTooLongError
-from engine.events import Finished, FinishReason, GenerationStats
+from engine.errors import EngineError
 from engine.params import GenerationParams
 from engine.status import EngineStatus
-
-_GENERATE = "generate"
-
-
-@dataclass
-class _Answer:
-    """The answer that is being generated; its chat need not be the one that is shown."""
-
-    row: MessageRow
-    pieces: list[str] = field(default_factory=list)
-    stats: GenerationStats | None = None
-
-    @property
-    def text(self) -> str:
-        """All text so far, joined once."""
-        self.pieces = ["".join(self.pieces)]
-        return self.pieces[0]
-
-    def as_row(self) -> MessageRow:
-        """The message as it would be read from the store, with the newest text."""
-        return dataclasses.replace(self.row, content=self.text)
 
 
 class ChatSession(QObject):
@@ -70,23 +47,22 @@ class ChatSession(QObject):
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._storage, self._worker, self._settings = storage, worker, settings
+        self._storage, self._settings = storage, settings
         self._conversation: Conversation | None = None
         self._wanted: int | None = None  # the chat that was asked for last
         self._messages: list[MessageRow] = []
-        self._answer: _Answer | None = None
+        self._generation = Generation(storage, worker, self)
         self._starting = False  # between the user's Enter and the saved exchange
         self._stop_asked = False  # meanwhile
         self._status: EngineStatus | None = None
         self._defaults = GenerationParams()
         worker.loaded.connect(self._on_loaded)
         worker.closed.connect(self._on_closed)
-        worker.text.connect(self._on_text)
-        worker.stats.connect(self._on_stats)
         worker.prompt_progress.connect(self.prompt_progress)
-        worker.finished.connect(self._on_finished)
-        worker.failed.connect(self._on_failed)
-        worker.cancelled.connect(self._on_cancelled)
+        self._generation.text_added.connect(self.text_added)
+        self._generation.stats.connect(self.stats)
+        self._generation.ended.connect(self._on_ended)
+        self._generation.saved.connect(self.list_changed)
 
     @property
     def conversation(self) -> Conversation | None:
@@ -101,12 +77,12 @@ class ChatSession(QObject):
     @property
     def busy(self) -> bool:
         """Whether an answer is being written, or about to be."""
-        return self._answer is not None or self._starting
+        return self.answering_id is not None or self._starting
 
     @property
     def answering_id(self) -> int | None:
         """The chat in which an answer is being written."""
-        return self._answer.row.conversation_id if self._answer else None
+        return self._generation.conversation_id
 
     @property
     def model(self) -> EngineStatus | None:
@@ -127,12 +103,18 @@ class ChatSession(QObject):
 
         self._storage.run(read).then(self._show)
 
+    def show_rows(self, conversation_id: int, rows: list[MessageRow]) -> None:
+        """The messages of a chat have changed in the store: if it is shown, show them."""
+        if self._wanted == conversation_id:
+            self._messages = rows
+            self.messages_changed.emit(self.messages)
+        self.list_changed.emit()
+
     def send(self, text: str) -> None:
         """Save the user's message, then have it answered."""
         if self.busy or self._status is None:
             return
-        conversation, model = self._conversation, self._status.model_name
-        params = generation_params(self._settings, self._defaults)
+        conversation, model, params = self._conversation, self._model_name, self._params()
         system_prompt = self._settings.get(registry.SYSTEM_PROMPT)
 
         def save(store: ChatStore) -> tuple[Conversation, Exchange]:
@@ -145,44 +127,50 @@ class ChatSession(QObject):
                         store.delete(chat.id)
                 raise
 
-        def refuse(error: StorageError) -> None:
-            self._set_starting(False)
-            self.refused.emit(text)
-            self.failed.emit(error)
+        self._start(save, params, refused=text)
 
-        self._set_starting(True)
-        self._storage.run(save).then(lambda saved: self._begin(*saved, params, is_new=True), refuse)
-
-    def regenerate(self) -> None:
-        """Answer the last message once more; the earlier answer stays in the store as an alternative."""
-        conversation = self._conversation
-        if self.busy or self._status is None or conversation is None:
+    def regenerate(self, message_id: int | None = None) -> None:
+        """Answer once more, in place of an answer (or of the last) and of what followed; both are kept."""
+        if not self._may_start():
             return
-        model, params = self._status.model_name, generation_params(self._settings, self._defaults)
+        chat, model, params = self._conversation, self._model_name, self._params()
+        assert chat is not None
 
         def save(store: ChatStore) -> tuple[Conversation, Exchange]:
-            return conversation, store.begin_regeneration(conversation.id, model=model, params=params)
+            if message_id is None:
+                return chat, store.begin_regeneration(chat.id, model=model, params=params)
+            return chat, store.begin_other_answer(message_id, model=model, params=params)
 
-        def refuse(error: StorageError) -> None:
-            self._set_starting(False)
-            self.failed.emit(error)
+        self._start(save, params)
 
-        self._set_starting(True)
-        self._storage.run(save).then(lambda saved: self._begin(*saved, params, is_new=False), refuse)
+    def edit_question(self, message_id: int, text: str) -> None:
+        """Have another version of a user's message answered; the old one is kept, with what followed."""
+        if not self._may_start():
+            return
+        chat, model, params = self._conversation, self._model_name, self._params()
+        assert chat is not None
+        self._start(
+            lambda store: (chat, store.begin_edited(message_id, text, model=model, params=params)), params
+        )
+
+    def go_on(self, message_id: int) -> None:
+        """Continue the last answer where it ends."""
+        if not self._may_start():
+            return
+        chat = self._conversation
+        assert chat is not None
+        self._storage.flush()
+        self._start(lambda store: (chat, store.begin_continuation(message_id)), self._params())
 
     @Slot()
     def stop(self) -> None:
         """Stop the answer under way; what is there stays."""
         self._stop_asked = self._starting
-        if self._answer is not None:
-            self._worker.cancel()
+        self._generation.stop()
 
     def end_now(self) -> None:
         """Save the answer under way as stopped, without waiting for the engine: the program closes."""
-        if self._answer is not None:
-            self._worker.flush()
-        if self._answer is not None:
-            self._end(MessageState.STOPPED, reason=FinishReason.CANCELLED)
+        self._generation.end_now()
 
     def rename(self, conversation_id: int, title: str) -> None:
         """Give a chat another title."""
@@ -193,31 +181,76 @@ class ChatSession(QObject):
         if self._wanted != conversation.id:
             return  # another chat was asked for meanwhile
         self._conversation, self._messages = conversation, rows
-        shown = [self._answer.as_row() if self._is_answer(row.id) and self._answer else row for row in rows]
-        self.opened.emit(conversation, shown)
+        answer = self._generation.row
+        self.opened.emit(conversation, [answer if answer and answer.id == row.id else row for row in rows])
 
-    def _begin(
-        self, conversation: Conversation, exchange: Exchange, params: GenerationParams, *, is_new: bool
+    @property
+    def _model_name(self) -> str:
+        return "" if self._status is None else self._status.model_name
+
+    def _params(self) -> GenerationParams:
+        return generation_params(self._settings, self._defaults)
+
+    def _may_start(self) -> bool:
+        """Whether the chat that is shown can be answered now; says why if not."""
+        if self._conversation is None:
+            return False
+        if self.busy:
+            error = EngineError(
+                tr("An answer is being written."), action=tr("Stop it with Escape, or wait for its end.")
+            )
+        elif self._status is None:
+            error = EngineError(tr("There is no model that could answer."), action=tr("Load one first."))
+        else:
+            return True
+        self.failed.emit(error)
+        return False
+
+    def _start(
+        self,
+        save: Callable[[ChatStore], tuple[Conversation, Exchange]],
+        params: GenerationParams,
+        refused: str = "",
     ) -> None:
-        self._answer = _Answer(exchange.answer)
+        """Save what is asked for, then ask; `refused` is the text to give back if that fails."""
+
+        def refuse(error: StorageError) -> None:
+            self._set_starting(False)
+            if refused:
+                self.refused.emit(refused)
+            self.failed.emit(error)
+
+        self._set_starting(True)
+        self._storage.run(save).then(lambda saved: self._begin(*saved, params), refuse)
+
+    def _begin(self, conversation: Conversation, exchange: Exchange, params: GenerationParams) -> None:
+        self._generation.prepare(exchange.answer)
         begun_here = self._conversation is None and self._wanted is None
         if begun_here:
             self._conversation, self._wanted = conversation, conversation.id
             self.begun.emit(conversation)
         if self._wanted == conversation.id:
-            if is_new:
-                self._append(exchange.history[-1])
-            elif self._messages and self._messages[-1].role == "assistant":
-                self._messages.pop()
-                self.messages_changed.emit(self.messages)
-            self._append(exchange.answer)
+            before = [row for row in exchange.history if row.id != exchange.answer.id]  # if it is continued
+            self._show_from_now([*before, exchange.answer])
         self._starting = False
         self.busy_changed.emit(True)
         self.list_changed.emit()
-        messages = turns(conversation.system_prompt, exchange.history)
-        self._worker.generate(exchange.answer.id, messages, params)
+        self._generation.begin(turns(conversation.system_prompt, exchange.history), params)
         if self._stop_asked:
             self.stop()
+
+    def _show_from_now(self, rows: list[MessageRow]) -> None:
+        """Take off what is shown no more, then add what is new at the end."""
+        same = 0
+        for before, now in zip(self._messages, rows, strict=False):
+            if (before.id, before.state) != (now.id, now.state):
+                break
+            same += 1
+        if same < len(self._messages):
+            del self._messages[same:]
+            self.messages_changed.emit(self.messages)
+        for row in rows[same:]:
+            self._append(row)
 
     def _append(self, row: MessageRow) -> None:
         self._messages.append(row)
@@ -227,9 +260,6 @@ class ChatSession(QObject):
         self._starting, self._stop_asked = starting, False
         self.busy_changed.emit(self.busy)
 
-    def _is_answer(self, message_id: int) -> bool:
-        return self._answer is not None and self._answer.row.id == message_id
-
     @Slot(object, object)
     def _on_loaded(self, status: EngineStatus, defaults: GenerationParams) -> None:
         self._status, self._defaults = status, defaults
@@ -238,55 +268,8 @@ class ChatSession(QObject):
     def _on_closed(self) -> None:
         self._status = None
 
-    @Slot(int, str)
-    def _on_text(self, message_id: int, text: str) -> None:
-        if self._answer is None or not self._is_answer(message_id):
-            return
-        self._answer.pieces.append(text)
-        self._storage.save_partial(message_id, self._answer.text)
-        self.text_added.emit(message_id, text)
-
-    @Slot(int, object)
-    def _on_stats(self, message_id: int, stats: GenerationStats) -> None:
-        if self._answer is not None and self._is_answer(message_id):
-            self._answer.stats = stats
-            self.stats.emit(stats)
-
-    @Slot(int, object)
-    def _on_finished(self, message_id: int, finished: Finished) -> None:
-        if self._answer is None or not self._is_answer(message_id):
-            return
-        self._answer.stats = finished.stats
-        self.stats.emit(finished.stats)
-        stopped = finished.reason is FinishReason.CANCELLED
-        state = MessageState.STOPPED if stopped else MessageState.COMPLETE
-        self._end(state, reason=finished.reason, note=finished.message)
-
-    @Slot(str, object)
-    def _on_failed(self, operation: str, error: EngineError) -> None:
-        if operation == _GENERATE and self._answer is not None:
-            full = FinishReason.CONTEXT_FULL if isinstance(error, PromptTooLongError) else None
-            self._end(MessageState.ERROR, reason=full, note=str(error))
-
-    @Slot(str)
-    def _on_cancelled(self, operation: str) -> None:
-        if operation == _GENERATE and self._answer is not None:
-            self._end(MessageState.STOPPED, reason=FinishReason.CANCELLED)
-
-    def _end(self, state: MessageState, *, reason: FinishReason | None = None, note: str = "") -> None:
-        answer, self._answer = self._answer, None
-        assert answer is not None
-        row = dataclasses.replace(
-            answer.as_row(),
-            state=state,
-            reason=reason or "",
-            note=note,
-            stats=None if answer.stats is None else stats_to_json(answer.stats),
-        )
-        saving = self._storage.finish_message(
-            row.id, row.content, state, stats=answer.stats, reason=reason, note=note
-        )
-        saving.then(lambda _: self.list_changed.emit())
+    @Slot(object)
+    def _on_ended(self, row: MessageRow) -> None:
         if self._messages and self._messages[-1].id == row.id:
             self._messages[-1] = row
         self.message_finished.emit(row)

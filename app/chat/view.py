@@ -9,6 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app.chat.message import AssistantMessage, UserMessage, make_view
+from app.chat.notices import Action
 from app.chat.passage import mark_passage
 from app.i18n import tr
 from app.storage.rows import MessageRow
@@ -26,6 +27,7 @@ class ConversationView(QScrollArea):
     """Shows one conversation's messages and the answer that streams in."""
 
     action = Signal(str, int)  # an `Action`, the message's id
+    edited = Signal(int, str)  # the message's id, its new text
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -185,6 +187,8 @@ class ConversationView(QScrollArea):
     def _insert(self, row: MessageRow, index: int) -> None:
         view = make_view(row)
         view.action.connect(lambda action, message=row.id: self.action.emit(action, message))
+        view.version_requested.connect(lambda message: self.action.emit(Action.SHOW_VERSION, message))
+        view.edited.connect(lambda text, message=row.id: self.edited.emit(message, text))
         self._views.insert(index, view)
         self._messages.insertWidget(1 + index, view)  # after the button for earlier messages
         self._fit(view)

@@ -1,0 +1,71 @@
+"""Editing a message at its place: its text in a field, and what becomes of the change."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QTextCursor
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from app.chat.composer import MessageEdit
+from app.i18n import tr
+from app.theme import mark, theme
+from app.widgets.buttons import push_button
+
+
+class MessageEditor(QFrame):
+    """Ctrl+Enter or the button saves, Escape leaves the message as it was."""
+
+    saved = Signal(str)
+    cancelled = Signal()
+
+    def __init__(self, text: str, save: str, consequence: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        mark(self, composer=True, focused=False)
+        self._before = text
+        self.edit = MessageEdit()
+        self.edit.send_on_enter = False  # what is edited often has several lines
+        self.edit.setPlaceholderText("")
+        self.edit.setAccessibleName(tr("Edit the message"))
+        self.edit.setAccessibleDescription(consequence)
+        self.edit.setPlainText(text)
+        self.edit.moveCursor(QTextCursor.MoveOperation.End)
+        self.edit.submitted.connect(self._submit)
+        self.edit.focus_changed.connect(lambda focused: mark(self, focused=focused))
+        self.edit.textChanged.connect(self._show_state)
+        self.edit.installEventFilter(self)
+        hint = QLabel(consequence)
+        hint.setWordWrap(True)
+        mark(hint, muted=True)
+        theme().scale_font(hint, 0.88)
+        self.cancel_button = push_button(tr("Cancel"), self.cancelled.emit)
+        self.cancel_button.setToolTip(tr("Leave the message as it was (Escape)"))
+        self.save_button = push_button(save, self._submit, primary=True)
+        self.save_button.setToolTip(tr("Ctrl+Enter"))
+        bottom = QHBoxLayout()
+        bottom.addWidget(hint, 1)
+        bottom.addWidget(self.cancel_button, 0, Qt.AlignmentFlag.AlignBottom)
+        bottom.addWidget(self.save_button, 0, Qt.AlignmentFlag.AlignBottom)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 13, 10, 10)
+        column.addWidget(self.edit)
+        column.addLayout(bottom)
+        self._show_state()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Escape ends the editing; elsewhere in the window it stops an answer."""
+        if watched is self.edit and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+            if event.type() is QEvent.Type.ShortcutOverride:
+                event.accept()
+                return True
+            if event.type() is QEvent.Type.KeyPress:
+                self.cancelled.emit()
+                return True
+        return super().eventFilter(watched, event)
+
+    def _submit(self) -> None:
+        if self.save_button.isEnabled():
+            self.saved.emit(self.edit.toPlainText())
+
+    def _show_state(self) -> None:
+        text = self.edit.toPlainText()
+        self.save_button.setEnabled(bool(text.strip()) and text != self._before)

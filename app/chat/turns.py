@@ -1,0 +1,81 @@
+"""What is done with the turns of the chat that is shown, apart from answering: versions, edits, deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from app.chat.notices import Action
+from app.chat.session import ChatSession
+from app.i18n import tr
+from app.storage import ChatStore, MessageRow
+from app.storage.thread import StorageThread
+from app.storage.versions import DeletedTurn
+from engine.errors import EngineError
+
+
+class TurnsController(QObject):
+    """Turns what the user asks for at a message into operations of the session and of the store."""
+
+    deleted = Signal(str, object)  # what to say, and what brings the turn back
+
+    def __init__(self, session: ChatSession, storage: StorageThread, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session, self._storage = session, storage
+
+    def act(self, action: str, message_id: int) -> None:
+        """Do what a button at a message asks for."""
+        if action == Action.REGENERATE:
+            self._session.regenerate(message_id)
+        elif action == Action.CONTINUE:
+            self._session.go_on(message_id)
+        elif action == Action.SHOW_VERSION:
+            self._show_version(message_id)
+        elif action == Action.DELETE:
+            self._delete(message_id)
+
+    def edit(self, message_id: int, text: str) -> None:
+        """Save another version of a message: a question is answered anew, an answer stands as it is."""
+        row = next((row for row in self._session.messages if row.id == message_id), None)
+        if row is None:
+            return
+        if row.role == "user":
+            self._session.edit_question(message_id, text)
+        elif self._at_rest():
+            self._show(row.conversation_id, ChatStore.edit_answer, message_id, text)
+
+    def _show_version(self, message_id: int) -> None:
+        chat = self._session.conversation
+        if chat is not None and self._at_rest():
+            self._show(chat.id, ChatStore.show_version, message_id)
+
+    def _delete(self, message_id: int) -> None:
+        chat = self._session.conversation
+        if chat is None or not self._at_rest():
+            return
+
+        def show(done: tuple[DeletedTurn, list[MessageRow]]) -> None:
+            turn, left = done
+            self._session.show_rows(chat.id, left)
+            self.deleted.emit(tr("Deleted a question and its answer"), lambda: self._restore(turn))
+
+        self._storage.run(ChatStore.delete_turn, message_id).then(show)
+
+    def _restore(self, turn: DeletedTurn) -> None:
+        if self._at_rest():
+            self._show(turn.conversation_id, ChatStore.restore_turn, turn)
+
+    def _show(self, chat: int, operation: Callable[..., list[MessageRow]], *values: object) -> None:
+        self._storage.run(operation, *values).then(lambda rows: self._session.show_rows(chat, rows))
+
+    def _at_rest(self) -> bool:
+        """Whether no answer is being written to the chat; says so if one is."""
+        chat, writing = self._session.conversation, self._session.answering_id
+        if not self._session.busy or (chat is not None and writing not in (None, chat.id)):
+            return True
+        error = EngineError(
+            tr("An answer is being written."), action=tr("Stop it with Escape, or wait for its end.")
+        )
+        self._session.failed.emit(error)
+        return False
