@@ -1,8 +1,8 @@
 """Cuts growing Markdown into blocks that will not change any more, and the open tail. Pure text, no Qt.
 
 A block is settled as soon as no further text can change how it reads: a paragraph at the blank line after it,
-a list at the first line that does not belong to it, a code block at its closing fence. What is settled is
-rendered once; only the tail is rendered again while an answer streams in.
+an item of a list at the next item, a code block at its closing fence. What is settled is rendered once; only
+the tail is rendered again while an answer streams in.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`]*)$")
-_LIST_ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
+_LIST_ITEM = re.compile(r"^(?P<indent>[ \t]*)(?:[-*+]|(?P<number>\d{1,9})[.)])(?:[ \t]+|$)")
 
 
 class BlockKind(StrEnum):
@@ -56,7 +56,7 @@ class BlockSplitter:
         self._lines: list[str] = []  # complete lines of the open block
         self._partial = ""  # the line that has no end yet
         self._fence: _Fence | None = None
-        self._is_list = False
+        self._item: re.Match[str] | None = None  # how the open block begins, if it is an item of a list
         self._settled: list[Block] = []
 
     def feed(self, text: str) -> list[Block]:
@@ -111,25 +111,38 @@ class BlockSplitter:
             self._take_text(line)
 
     def _take_blank(self, line: str) -> None:
-        if self._is_list:
-            self._lines.append(line)  # the list may go on below
+        if self._item is not None:
+            self._lines.append(line)  # the item may go on below
         else:
             self._settle_prose()
 
     def _take_text(self, line: str) -> None:
-        is_item = _LIST_ITEM.match(line) is not None
-        after_blank = bool(self._lines) and not self._lines[-1].strip()
-        if self._is_list and after_blank and not is_item and line[:1] not in " \t":
+        item = _LIST_ITEM.match(line)
+        if self._item is not None and self._ends_item(line, item):
             self._settle_prose()
         if not self._lines:
-            self._is_list = is_item
+            self._item = item
         self._lines.append(line)
+
+    def _ends_item(self, line: str, item: re.Match[str] | None) -> bool:
+        """Whether a line is not of the open item of a list any more."""
+        assert self._item is not None
+        if item is None:
+            after_blank = bool(self._lines) and not self._lines[-1].strip()
+            return after_blank and line[:1] not in " \t"
+        if len(item["indent"].expandtabs(4)) >= len(self._item[0].expandtabs(4)):
+            return False  # an inner item
+        before, number = self._item["number"], item["number"]
+        if before is None or number is None:
+            return True
+        # Lists numbered 1, 1, 1 are shown as 1, 2, 3: that needs the whole list.
+        return int(number) == int(before) + 1
 
     def _settle_prose(self) -> None:
         text = "\n".join(self._lines).rstrip()
         if text.strip():
             self._settled.append(Block(BlockKind.PROSE, text))
-        self._lines, self._is_list = [], False
+        self._lines, self._item = [], None
 
     def _settle_code(self) -> None:
         language = self._fence.language if self._fence else ""

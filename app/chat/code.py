@@ -70,7 +70,9 @@ class CodeArea(QFrame):
             self._view.look_up(self._lexer.spans)
             self._view.replace_text(code)
         self._shown = code
-        if not self._more.isActive():
+        if not self._lexer.is_ready():
+            self._more.start(0)
+        elif not self._more.isActive():
             self._color()
 
     def settle(self) -> None:

@@ -20,18 +20,21 @@ from app.chat.selections import from_units, units
 
 CHARACTER = "\ufffc"  # what Unicode has for an object in a text
 OBJECT_TYPE = QTextFormat.ObjectTypes.UserObject.value + 1
-_TEX = QTextFormat.Property.UserProperty.value + 1
-_MARK = _TEX + 1
-_DISPLAY = _TEX + 2
+_KEY = QTextFormat.Property.UserProperty.value + 1
+_MARK = _KEY + 1
+_keys: list[FormulaKey] = []
+_numbers: dict[FormulaKey, int] = {}
 
 
 def formula_format(characters: QTextCharFormat, tex: str, mark: str) -> QTextCharFormat:
     """The format of the character that stands for a formula, in a text that looks like `characters`."""
     made = QTextCharFormat(characters)
     made.setObjectType(OBJECT_TYPE)
-    made.setProperty(_TEX, tex)
     made.setProperty(_MARK, mark)
-    made.setProperty(_DISPLAY, mark in ("$$", "\\["))
+    # The fonts of formulas look smaller than those of text.
+    size = round(QFontInfo(characters.font()).pixelSize() * 1.08)
+    color = characters.foreground().color().name()
+    made.setProperty(_KEY, _number_of(FormulaKey(tex, mark in ("$$", "\\["), size, color)))
     formula = formulas().get(key_of(made))
     made.setVerticalAlignment(_alignment(formula, made))
     return made
@@ -40,7 +43,7 @@ def formula_format(characters: QTextCharFormat, tex: str, mark: str) -> QTextCha
 def with_source(characters: QTextCharFormat) -> str:
     """The formula as it was written, with its marks."""
     mark = str(characters.property(_MARK))
-    return f"{mark}{characters.property(_TEX)}{ENDS[mark]}"
+    return f"{mark}{key_of(characters).tex}{ENDS[mark]}"
 
 
 def source_of_selection(cursor: QTextCursor) -> str:
@@ -67,13 +70,15 @@ def source_of_selection(cursor: QTextCursor) -> str:
 
 def key_of(characters: QTextFormat) -> FormulaKey:
     """What the formula with this format is drawn by."""
-    characters = characters.toCharFormat()
-    return FormulaKey(
-        str(characters.property(_TEX)),
-        bool(characters.property(_DISPLAY)),
-        round(QFontInfo(characters.font()).pixelSize() * 1.08),  # the fonts of formulas look smaller
-        characters.foreground().color().name(),
-    )
+    return _keys[characters.intProperty(_KEY)]
+
+
+def _number_of(key: FormulaKey) -> int:
+    """A number for the key: formats hold numbers, and Qt asks for sizes again and again."""
+    if key not in _numbers:
+        _numbers[key] = len(_keys)
+        _keys.append(key)
+    return _numbers[key]
 
 
 def is_formula(characters: QTextCharFormat) -> bool:

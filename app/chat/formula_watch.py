@@ -15,15 +15,12 @@ class FormulaWatch(QObject):
 
     def __init__(self, document: QTextDocument, parent: QObject) -> None:
         super().__init__(parent)
-        self._document = document
-        self._handler: FormulaObject | None = None
+        self._handler = FormulaObject(document)
         self._waiting: list[QTextCursor] = []
 
     def add(self, undrawn: list[QTextCursor]) -> None:
         """Wait for the formulas behind these places. Places whose text is removed are forgotten."""
-        if self._handler is None:
-            # Also formulas that are drawn already need it.
-            self._handler = FormulaObject(self._document)
+        if undrawn and not self._waiting:
             formulas().drawn.connect(self._look)
         self._waiting += undrawn
 
@@ -50,6 +47,8 @@ class FormulaWatch(QObject):
                 formula.setCharFormat(realign(characters))
             else:
                 self._waiting.append(place)
+        if not self._waiting:
+            formulas().drawn.disconnect(self._look)
 
 
 def _as_code(characters: QTextCharFormat) -> QTextCharFormat:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections import OrderedDict
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -21,7 +21,8 @@ from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, QTimer, Signa
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-KEPT = 600  # formulas that are kept; the ones used longest ago are drawn again when they come back
+PIXMAPS = 200  # that are kept, more than a screen shows
+MARGIN = 0.5  # pixels around a formula: smooth edges reach beyond it
 LONGEST = 2000  # characters: longer sources are shown as they are
 _COMMAND_LEFT = re.compile(r">\s*\\[A-Za-z]*")  # a command that the library did not know, in its output
 _NO_GLYPHS = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "ARABIC", "HEBREW", "THAI", "DEVANAGARI", "EMOJI")
@@ -36,15 +37,14 @@ class FormulaKey(NamedTuple):
     color: str  # "#rrggbb"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Formula:
     """A drawn formula; sizes in pixels, ascent and descent from the line that text stands on."""
 
     width: float
     ascent: float
     descent: float
-    renderer: QSvgRenderer
-    _pixmaps: dict[tuple[int, int], QPixmap] = field(default_factory=dict)
+    picture: bytes  # SVG, compressed: about 2 KB
 
     @property
     def height(self) -> float:
@@ -54,17 +54,19 @@ class Formula:
     def draw(self, painter: QPainter, place: QRectF) -> None:
         """Draw the formula into `place`, sharp on every screen."""
         ratio = painter.device().devicePixelRatioF()
-        size = round(place.width() * ratio), round(place.height() * ratio)
-        if size not in self._pixmaps:
-            self._pixmaps.clear()
-            pixmap = QPixmap(QSize(max(1, size[0]), max(1, size[1])))
-            pixmap.fill(Qt.GlobalColor.transparent)
-            onto = QPainter(pixmap)
-            self.renderer.render(onto)
-            onto.end()
-            self._pixmaps[size] = pixmap
-        picture = self._pixmaps[size]
-        painter.drawPixmap(place, picture, QRectF(picture.rect()))
+        width, height = round(place.width() * ratio), round(place.height() * ratio)
+        pixmap = _pixmap(self.picture, max(1, width), max(1, height))
+        painter.drawPixmap(place, pixmap, QRectF(pixmap.rect()))
+
+
+@lru_cache(PIXMAPS)
+def _pixmap(picture: bytes, width: int, height: int) -> QPixmap:
+    pixmap = QPixmap(QSize(width, height))
+    pixmap.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(pixmap)
+    QSvgRenderer(QByteArray(zlib.decompress(picture))).render(painter)
+    painter.end()
+    return pixmap
 
 
 class FormulaError(Exception):
@@ -79,7 +81,7 @@ class Formulas(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: OrderedDict[FormulaKey, Formula | None] = OrderedDict()
+        self._known: dict[FormulaKey, Formula | None] = {}  # None: it cannot be drawn
         self._wanted: dict[FormulaKey, None] = {}
         self._draw: Callable[[FormulaKey], Formula] | None = None
         self._loading = False
@@ -91,7 +93,6 @@ class Formulas(QObject):
     def get(self, key: FormulaKey) -> Formula | None:
         """The formula if it is drawn; otherwise it is drawn soon and `drawn` tells."""
         if key in self._known:
-            self._known.move_to_end(key)
             return self._known[key]
         self._wanted[key] = None
         if self._draw is not None:
@@ -128,8 +129,6 @@ class Formulas(QObject):
             self._known[key] = self._draw(key)
         except FormulaError:
             self._known[key] = None
-        while len(self._known) > KEPT:
-            self._known.popitem(last=False)
         self.drawn.emit()
         if self._wanted:
             self._timer.start(0)
@@ -150,7 +149,8 @@ def draw(key: FormulaKey) -> Formula:
         mathml = library.tex.tex2mml(key.tex, inline=not key.display)
         if _COMMAND_LEFT.search(mathml):
             raise FormulaError
-        made = library.Latex(key.tex, size=key.size, color=key.color, inline=not key.display, margin=0.5)
+        colored = mathml.replace("<math", f'<math mathcolor="{key.color}"', 1)
+        made = library.Math(colored, size=key.size, margin=MARGIN)
         source = made.svg()
         width, height = made.getsize()
         below = -made.getyofst()
@@ -158,11 +158,10 @@ def draw(key: FormulaKey) -> Formula:
         raise
     except Exception as error:
         raise FormulaError from error
-    renderer = QSvgRenderer(QByteArray(source.encode()))
-    if not renderer.isValid() or not 0 < width < 20_000 or not 0 < height < 20_000:
+    if not 0 < width < 20_000 or not 0 < height < 20_000:
         raise FormulaError
-    descent = min(max(below + 0.5, 0.0), height)
-    return Formula(width, height - descent, descent, renderer)
+    descent = min(max(below + MARGIN, 0.0), height)
+    return Formula(width, height - descent, descent, zlib.compress(source.encode(), 1))
 
 
 @cache

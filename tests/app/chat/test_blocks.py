@@ -56,7 +56,12 @@ def test_paragraphs_settle_at_the_blank_line() -> None:
         ("1. do\n   ```sh\n   ls\n     -l\n   ```\n2. done", [
             (PROSE, "1. do", ""), (CODE, "ls\n  -l", "sh"), (PROSE, "2. done", "")
         ]),
-        ("- a\n\n- b\n\n  more\n\nend", [(PROSE, "- a\n\n- b\n\n  more", ""), (PROSE, "end", "")]),
+        ("- a\n\n- b\n\n  more\n\nend", [
+            (PROSE, "- a", ""), (PROSE, "- b\n\n  more", ""), (PROSE, "end", "")
+        ]),
+        ("- a\n  - b\n  - c\n- d", [(PROSE, "- a\n  - b\n  - c", ""), (PROSE, "- d", "")]),
+        ("9. a\n   - b\n10. c", [(PROSE, "9. a\n   - b", ""), (PROSE, "10. c", "")]),
+        ("1. a\n1. b\n\n1. c", [(PROSE, "1. a\n1. b\n\n1. c", "")]),
         ("a ``` b", [(PROSE, "a ``` b", "")]),
         ("```a`b```", [(PROSE, "```a`b```", "")]),
         ("a\r\n\r\nb", [(PROSE, "a", ""), (PROSE, "b", "")]),

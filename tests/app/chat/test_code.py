@@ -33,7 +33,9 @@ def colors_of(area: CodeArea, line: int) -> dict[str, QColor]:
     }
 
 
-def test_code_is_coloured_while_it_streams_in(area: CodeArea) -> None:
+def test_code_is_coloured_while_it_streams_in(area: CodeArea, qtbot: QtBot) -> None:
+    area.set_code(PYTHON[:1])
+    qtbot.waitUntil(lambda: not area._more.isActive(), timeout=5000)  # the language is loaded apart
     for end in range(1, len(PYTHON) + 1):
         area.set_code(PYTHON[:end])
     colors = theme().colors
@@ -43,8 +45,9 @@ def test_code_is_coloured_while_it_streams_in(area: CodeArea) -> None:
     assert area.label == "Python"
 
 
-def test_the_colours_follow_the_theme(area: CodeArea) -> None:
+def test_the_colours_follow_the_theme(area: CodeArea, qtbot: QtBot) -> None:
     area.set_code(PYTHON)
+    qtbot.waitUntil(lambda: colors_of(area, 0) != {}, timeout=5000)
     theme().apply("dark")
     area.render_again()
     assert colors_of(area, 0)["def"] == theme().colors.code_keyword
@@ -58,8 +61,11 @@ def test_long_code_gets_its_colours_in_the_background(area: CodeArea, qtbot: QtB
     qtbot.waitUntil(lambda: not area._more.isActive(), timeout=5000)
 
 
-def test_complete_lines_are_not_coloured_again(area: CodeArea, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_complete_lines_are_not_coloured_again(
+    area: CodeArea, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     area.set_code(PYTHON * 40)
+    qtbot.waitUntil(lambda: colors_of(area, 78) != {}, timeout=5000)
     touched: list[int] = []
     monkeypatch.setattr(
         area.view._colors, "rehighlightBlock", lambda block: touched.append(block.blockNumber())
@@ -128,6 +134,8 @@ def test_what_only_the_end_of_the_code_tells_is_coloured_at_the_end(area: CodeAr
     code = "cat <<E\nwords\nmore\nmore\nmore\nE\ndone\n"
     area = CodeArea("bash")
     qtbot.addWidget(area)
+    area.set_code(code[:1])
+    qtbot.waitUntil(lambda: not area._more.isActive(), timeout=5000)
     for end in range(1, len(code) + 1):
         area.set_code(code[:end])
     assert colors_of(area, 1) == {}

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from PySide6.QtCore import QRectF
 from PySide6.QtGui import QGuiApplication, QImage, QPainter, QTextCursor
 from pytestqt.qtbot import QtBot
 
@@ -60,7 +61,7 @@ def test_what_models_write_can_be_drawn(qtbot: QtBot, tex: str) -> None:
     image = QImage(200, 100, QImage.Format.Format_ARGB32)
     image.fill(0)
     painter = QPainter(image)
-    formula.renderer.render(painter)
+    formula.draw(painter, QRectF(0, 0, formula.width, formula.height))
     painter.end()
     assert any(image.pixelColor(x, y).alpha() for x in range(200) for y in range(100))
 
