@@ -167,7 +167,7 @@ def ram_need(
             advice.append(text)
             break
     if not info.is_starter:
-        advice.append("The starter model needs about 2 GiB.")
+        advice.append("The starter model needs about 2.5 GiB.")
     if memory.may_grow:
         advice.append("This virtual machine is given more memory as it uses it: going on may well work.")
     return Need(Resource.RAM, items, memory.available, tuple(advice))
