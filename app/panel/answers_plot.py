@@ -146,7 +146,8 @@ class AnswersPlot(Plot):
         wide = self.fontMetrics().horizontalAdvance(str(len(self._rates))) + 6
         each = bars[1][1].left() - bars[0][1].left() if len(bars) > 1 else wide
         line = self.below()
-        for place in ticks(len(bars), each, wide):
+        spare = max(0.0, (wide - each) / 2)  # the numbers at the ends move in
+        for place in ticks(len(bars), each, wide + spare, bars[0][0]):
             index, bar = bars[place]
             left = max(line.left(), min(bar.center().x() - wide / 2, line.right() - wide))
             box = QRectF(left, line.top(), wide, line.height())

@@ -5,18 +5,19 @@ from __future__ import annotations
 _STEPS = (1, 5)  # and their tenfolds
 
 
-def ticks(count: int, cell: float, label: float) -> list[int]:
+def ticks(count: int, cell: float, label: float, before: int = 0) -> list[int]:
     """Indices (from 0) to number, for `count` cells of size `cell` and numbers of size `label`.
 
-    The first, round numbers after it, and the last, before which a round one gives way: 1, 5, 10, …, 32.
+    The first, round numbers after it, and the last, before which a round one gives way: 1, 5, 10, …, 32. The
+    numbers begin after `before`.
     """
     if count <= 0 or cell <= 0:
         return []
     step = _step(max(1.0, label / cell))
     chosen = [0]
-    for number in range(step, count + 1, step):
-        if (number - 1 - chosen[-1]) * cell >= label:
-            chosen.append(number - 1)
+    for index in range(count):
+        if (before + index + 1) % step == 0 and (index - chosen[-1]) * cell >= label:
+            chosen.append(index)
     last = count - 1
     if len(chosen) > 1 and 0 < (last - chosen[-1]) * cell < label:
         chosen.pop()

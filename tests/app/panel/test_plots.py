@@ -20,9 +20,9 @@ from tests.app.fakes import make_status
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
-@given(st.integers(0, 300), st.floats(0.1, 50), st.floats(1, 60))
-def test_numbers_never_touch(count: int, cell: float, label: float) -> None:
-    chosen = ticks(count, cell, label)
+@given(st.integers(0, 300), st.floats(0.1, 50), st.floats(1, 60), st.integers(0, 50))
+def test_numbers_never_touch(count: int, cell: float, label: float, before: int) -> None:
+    chosen = ticks(count, cell, label, before)
     assert chosen == sorted(set(chosen))
     assert not count or chosen[0] == 0
     assert all(0 <= index < count for index in chosen)
@@ -34,6 +34,7 @@ def test_numbers_are_round_and_the_last_is_there_where_it_fits() -> None:
     assert [index + 1 for index in ticks(32, 10, 14)] == [1, 5, 10, 15, 20, 25, 30, 32]
     assert [index + 1 for index in ticks(32, 4, 14)] == [1, 5, 10, 15, 20, 25, 32]
     assert [index + 1 for index in ticks(6, 11, 14)] == [1, 6]
+    assert [index + 4 for index in ticks(45, 5, 30, before=3)] == [4, 10, 20, 30, 40, 48]
 
 
 @pytest.mark.parametrize("layers", [1, 6, 32, 80])
