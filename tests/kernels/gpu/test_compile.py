@@ -18,7 +18,7 @@ KERNELS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("capability", [80, 89, 90])
+@pytest.mark.parametrize("capability", [80, 90])  # what 89 has of them, both have
 @pytest.mark.parametrize("script", KERNELS)
 def test_kernels_compile(script, capability, tmp_path):
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
