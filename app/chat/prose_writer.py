@@ -9,10 +9,12 @@ from markdown_it.token import Token
 from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QFont,
+    QFontMetricsF,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
     QTextFormat,
+    QTextLength,
     QTextList,
     QTextListFormat,
 )
@@ -24,7 +26,7 @@ from app.chat.markdown import parse
 from app.chat.table_writer import Row, read_table, write_table
 from app.theme_colors import Colors
 
-LINE_HEIGHT = 135  # per cent: easier to read than Qt's 100
+LINE_GAP = 0.35  # between lines, of a line's height: easier to read than Qt's 0
 QUOTE_INDENT = 18  # pixels
 _HEADING_SCALE = {1: 1.45, 2: 1.25, 3: 1.1}
 _BULLETS = (
@@ -37,7 +39,9 @@ _BULLETS = (
 def plain_format(font: QFont, colors: Colors) -> tuple[QTextBlockFormat, QTextCharFormat]:
     """How a paragraph looks; also of text that is not Markdown, or not yet."""
     block = QTextBlockFormat()
-    block.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+    # Not in proportion to the line: lines with a formula are high enough.
+    between = round(QFontMetricsF(font).height() * LINE_GAP)
+    block.setLineHeight(between, QTextBlockFormat.LineHeightTypes.LineDistanceHeight.value)
     characters = QTextCharFormat()
     characters.setForeground(colors.text)
     characters.setFont(font)
@@ -194,8 +198,6 @@ class ProseWriter:
         layout = self._cursor.blockFormat()
         if not self._lists and not self._quotes:
             layout.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        layout.setLineHeight(100, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-        layout.setBottomMargin(self._gap * 1.5)  # other blocks have air below their lines
         self._cursor.setBlockFormat(layout)
         self._inline.write_formula(characters)
 
@@ -203,7 +205,9 @@ class ProseWriter:
         leave_table(self._cursor)
         self._begin()
         layout = self._cursor.blockFormat()
-        layout.setBackground(self._colors.border)
+        full = QTextLength(QTextLength.Type.PercentageLength, 100)
+        layout.setProperty(QTextFormat.Property.BlockTrailingHorizontalRulerWidth, full)
+        layout.setBackground(self._colors.border)  # only the line has it
         layout.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
         self._cursor.setBlockFormat(layout)
 
