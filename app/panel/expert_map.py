@@ -20,7 +20,8 @@ from app.theme import theme
 
 _GAP = 2.0
 _MARGIN = 6  # between the layers' numbers and the cells
-_ROW_HEIGHT = 9
+_ROW = 11  # pixels of a row that can be read
+_CALM_HEIGHT, _MOST_HEIGHT = 200, 420
 _SHADES = 32  # more than the eye tells apart
 _FAR = 1 << 20  # further than any map
 _STEPS = {
@@ -68,7 +69,8 @@ class ExpertMap(QWidget):
     def sizeHint(self) -> QSize:
         """Rows that can be told apart."""
         rows = max(1, self._grid.layers)
-        return QSize(220, round(self._cells().top()) + min(rows * (_ROW_HEIGHT + 2), 420))
+        row = max(_ROW, min(2 * _ROW, _CALM_HEIGHT // rows))  # few layers have room for taller rows
+        return QSize(220, round(self._cells().top()) + min(rows * row, _MOST_HEIGHT))
 
     def minimumSizeHint(self) -> QSize:
         """At least three pixels for each layer."""

@@ -21,7 +21,7 @@ class ForecastSection(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.planned = Meter(tr("Planned time of a layer"))
+        self.planned = Meter(tr("Planned time"))
         self.real = Meter(tr("Real time"))
         self.sentence = hint()
         column = QVBoxLayout(self)
