@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from enum import Enum
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QMimeData, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QToolButton, QVBoxLayout, QWidget
 
 from app.i18n import tr
+from app.importing.drop import importable
 from app.theme import mark, theme
 
 MAX_LINES = 9
@@ -58,6 +59,10 @@ class MessageEdit(QPlainTextEdit):
         """Remember whether a character is being composed: its Enter belongs to the input method."""
         self._composing = bool(event.preeditString())
         super().inputMethodEvent(event)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        """Leave files with chats to the window, which imports them."""
+        return not importable(source) and super().canInsertFromMimeData(source)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Send on Enter (or on Ctrl+Enter if the user prefers that)."""

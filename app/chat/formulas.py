@@ -25,6 +25,7 @@ PIXMAPS = 200  # that are kept, more than a screen shows
 MARGIN = 0.5  # pixels around a formula: smooth edges reach beyond it
 LONGEST = 2000  # characters: longer sources are shown as they are
 _COMMAND_LEFT = re.compile(r">\s*\\[A-Za-z]*")  # a command that the library did not know, in its output
+_one_at_a_time = threading.Lock()  # exports draw, too, in a thread of theirs
 _NO_GLYPHS = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "ARABIC", "HEBREW", "THAI", "DEVANAGARI", "EMOJI")
 
 
@@ -50,6 +51,11 @@ class Formula:
     def height(self) -> float:
         """From top to bottom."""
         return self.ascent + self.descent
+
+    @property
+    def svg(self) -> str:
+        """The drawing itself."""
+        return zlib.decompress(self.picture).decode()
 
     def draw(self, painter: QPainter, place: QRectF) -> None:
         """Draw the formula into `place`, sharp on every screen."""
@@ -141,19 +147,20 @@ def formulas() -> Formulas:
 
 
 def draw(key: FormulaKey) -> Formula:
-    """Draw a formula now. `FormulaError` if it cannot be."""
+    """Draw a formula now, in any thread. `FormulaError` if it cannot be."""
     if len(key.tex) > LONGEST or not _has_glyphs(key.tex):
         raise FormulaError
     try:
-        library = _library()
-        mathml = library.tex.tex2mml(key.tex, inline=not key.display)
-        if _COMMAND_LEFT.search(mathml):
-            raise FormulaError
-        colored = mathml.replace("<math", f'<math mathcolor="{key.color}"', 1)
-        made = library.Math(colored, size=key.size, margin=MARGIN)
-        source = made.svg()
-        width, height = made.getsize()
-        below = -made.getyofst()
+        with _one_at_a_time:
+            library = _library()
+            mathml = library.tex.tex2mml(key.tex, inline=not key.display)
+            if _COMMAND_LEFT.search(mathml):
+                raise FormulaError
+            colored = mathml.replace("<math", f'<math mathcolor="{key.color}"', 1)
+            made = library.Math(colored, size=key.size, margin=MARGIN)
+            source = made.svg()
+            width, height = made.getsize()
+            below = -made.getyofst()
     except FormulaError:
         raise
     except Exception as error:

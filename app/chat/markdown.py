@@ -26,6 +26,11 @@ def parse(source: str) -> list[Token]:
 
 @cache
 def _parser() -> MarkdownIt:
+    return new_parser()
+
+
+def new_parser() -> MarkdownIt:
+    """A parser of one's own, to give it other rules."""
     # A line ends where the model ended it, as in poems and addresses; Markdown alone would join the lines.
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
     parser.inline.ruler.before("escape", "math_inline", _inline_formula)

@@ -8,6 +8,7 @@ from html import escape
 from string import Template
 
 from app.chat.code_lexer import language_name
+from app.export.formulas import svg_formula
 from app.export.highlight import by_class, colored, style_rules
 from app.export.options import ExportOptions
 from app.export.outline import Entry, outline
@@ -30,7 +31,7 @@ def to_html(
 ) -> str:
     """The whole document. Versions that the chat does not show are folded away, to be opened by a click."""
     chosen = options or ExportOptions()
-    rich = RichText(_code)
+    rich = RichText(_code, svg_formula)
     parts = [f"<h1>{escape(conversation.title)}</h1>", f"<p>{escape(origin(conversation, zone))}</p>"]
     body = ["<header>", *parts, "</header>"]
     if chosen.system_prompt and conversation.system_prompt:

@@ -6,7 +6,7 @@ it the window, for seconds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,9 @@ from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
     QColor,
     QFont,
+    QFontMetricsF,
     QGuiApplication,
+    QImage,
     QPageLayout,
     QPageSize,
     QPainter,
@@ -23,6 +25,9 @@ from PySide6.QtGui import (
     QTextDocument,
     QTextOption,
 )
+
+from app.export.formulas import PrintedFormulas
+from app.theme_colors import Colors
 
 _DPI = 1200  # fine enough that glyphs stand where the font wants them
 _MARGIN = 18.0  # millimetres
@@ -47,18 +52,22 @@ class Piece:
 
 
 class _Document(QTextDocument):
-    """Text that never loads anything."""
+    """Text that shows the given pictures and never loads anything."""
 
-    def loadResource(self, _type: int, _name: QUrl | str) -> Any:
-        """Nothing: printing a chat must not fetch what its messages name."""
-        return None
+    def __init__(self, images: Mapping[str, QImage]) -> None:
+        super().__init__()
+        self._images = images
+
+    def loadResource(self, _type: int, name: QUrl | str) -> Any:
+        """Only what is there: printing a chat must not fetch what its messages name."""
+        return self._images.get(name if isinstance(name, str) else name.toString())
 
 
 class PageWriter:
     """Writes pieces to a PDF; `finish` gives its bytes."""
 
-    def __init__(self, title: str, style: str, foot: QColor) -> None:
-        self._style, self._foot_color = style, foot
+    def __init__(self, title: str, style: str, colors: Colors) -> None:
+        self._style, self._foot_color = style, colors.muted
         self._buffer = QBuffer()
         self._buffer.open(QIODevice.OpenModeFlag.WriteOnly)
         self._writer = QPdfWriter(self._buffer)
@@ -68,6 +77,11 @@ class PageWriter:
         self._writer.setPageLayout(_layout())
         self._font = QFont(QGuiApplication.font())
         self._font.setPointSizeF(_POINTS)
+        # Qt takes the sizes of pictures as pixels of the screen.
+        screen = QGuiApplication.primaryScreen().logicalDotsPerInchX()
+        # It places them by the height of a small letter in pixels of the screen, also on finer paper.
+        x_height = QFontMetricsF(self._font).xHeight() * screen / _DPI
+        self.formulas = PrintedFormulas(colors.text.name(), _POINTS * screen / 72, x_height)
         self._painter = QPainter(self._writer)
         area = self._writer.pageLayout().paintRectPixels(_DPI)
         self._width, self._height = float(area.width()), float(area.height()) - self._length(24)
@@ -100,7 +114,7 @@ class PageWriter:
         return points * _DPI / 72
 
     def _laid_out(self, piece: Piece) -> tuple[QTextDocument, list[tuple[float, float]]]:
-        document = _Document()
+        document = _Document(self.formulas.images)
         document.setUndoRedoEnabled(False)
         document.setDocumentMargin(0)
         document.setDefaultFont(self._font)

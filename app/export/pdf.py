@@ -12,7 +12,7 @@ from app.export.highlight import by_color, colored
 from app.export.options import ExportOptions
 from app.export.outline import Entry, outline
 from app.export.pages import PageWriter, Piece
-from app.export.rich import RichText
+from app.export.rich import Formula, RichText
 from app.export.words import headline, origin, remarks
 from app.i18n import tr
 from app.paths import asset
@@ -43,9 +43,10 @@ def to_pdf(
     style = Template(asset("export/print.css").read_text(encoding="utf-8"))
     names = ("text", "muted", "border", "link", "code")
     values = {name: getattr(colors, name).name() for name in names}
-    pages = PageWriter(conversation.title, style.substitute(values), colors.muted)
+    pages = PageWriter(conversation.title, style.substitute(values), colors)
     try:
-        for piece in _pieces(conversation, messages, options or ExportOptions(), zone, colors):
+        chosen, formula = options or ExportOptions(), pages.formulas.html
+        for piece in _pieces(conversation, messages, chosen, zone, colors, formula):
             between()
             pages.add(piece)
     except BaseException:
@@ -60,9 +61,10 @@ def _pieces(
     options: ExportOptions,
     zone: tzinfo | None,
     colors: Colors,
+    formula: Formula,
 ) -> Iterator[Piece]:
     attribute = by_color(colors)
-    rich = RichText(lambda code, language: f"{_CODE}{colored(code, language, attribute)}</pre>")
+    rich = RichText(lambda code, language: f"{_CODE}{colored(code, language, attribute)}</pre>", formula)
     yield Piece(f'<p class="title">{escape(conversation.title)}</p>', keep=True)
     yield Piece(f'<p class="quiet">{escape(origin(conversation, zone))}</p>', above=2)
     if options.system_prompt and conversation.system_prompt:

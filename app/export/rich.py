@@ -7,32 +7,34 @@ from html import escape
 from typing import Any
 from urllib.parse import urlsplit
 
-from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
+from app.chat.markdown import new_parser
 from app.i18n import tr
 
 SCHEMES = ("http", "https", "mailto")
 _TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 
 Code = Callable[[str, str], str]  # code and its language, as HTML
+Formula = Callable[[str, str], str]  # TeX and the mark before it, as HTML
 
 
 class RichText:
-    """Turns Markdown into HTML; `code` draws code blocks."""
+    """Turns Markdown, read as the chat reads it, into HTML; given are what draws code and formulas."""
 
-    def __init__(self, code: Code) -> None:
-        # A line ends where the model ended it, as the chat shows it.
-        self._parser = MarkdownIt("commonmark", {"html": False, "breaks": True})
-        self._parser.enable(["table", "strikethrough"])
+    def __init__(self, code: Code, formula: Formula) -> None:
+        self._parser = new_parser()
         self._parser.validateLink = _is_safe  # type: ignore[method-assign]
         self._parser.core.ruler.push("tasks", _show_tasks)
         self._parser.add_render_rule("fence", _fence_with(code))
         self._parser.add_render_rule("code_block", _fence_with(code))
         self._parser.add_render_rule("image", _image)
+        self._parser.add_render_rule("math_inline", _formula_with(formula, "", ""))
+        self._parser.add_render_rule("math_block", _formula_with(formula, '<p class="formula">', "</p>\n"))
+        self._parser.add_render_rule("math_open", _open_formula)
 
     def html(self, markdown: str) -> str:
         """The HTML of a message."""
@@ -56,6 +58,20 @@ def _fence_with(code: Code) -> Callable[..., str]:
         return code(tokens[index].content.rstrip("\n"), words[0] if words else "")
 
     return fence
+
+
+def _formula_with(formula: Formula, before: str, after: str) -> Callable[..., str]:
+    def rule(_: RendererHTML, tokens: Sequence[Token], index: int, _options: OptionsDict, _env: Any) -> str:
+        return before + formula(tokens[index].content, tokens[index].markup) + after
+
+    return rule
+
+
+def _open_formula(
+    _: RendererHTML, tokens: Sequence[Token], index: int, _options: OptionsDict, _env: Any
+) -> str:
+    """The source of a formula whose end never came."""
+    return f"<p>{escape(tokens[index].markup + tokens[index].content)}</p>\n"
 
 
 def _is_safe(url: str) -> bool:

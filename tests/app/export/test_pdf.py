@@ -47,6 +47,14 @@ def test_odd_texts_are_no_trouble(conversation: Conversation, messages: list[Mes
     assert pages(to_pdf(conversation, [replace(messages[0], content=content)])) == 1
 
 
+def test_formulas_are_pictures(conversation: Conversation, messages: list[MessageRow]) -> None:
+    pdf = to_pdf(
+        conversation, [replace(messages[0], content="$a_1$ and\n\n$$\\frac{1}{2}$$\n\n$\\nosuchthing$")]
+    )
+    assert pdf.count(b"/Subtype /Image") >= 2
+    assert b"/Subtype /Image" not in to_pdf(conversation, messages)
+
+
 def test_it_can_be_given_up(conversation: Conversation, messages: list[MessageRow]) -> None:
     calls = 0
 

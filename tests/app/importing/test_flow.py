@@ -9,6 +9,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.chat.composer import MessageEdit
 from app.dialogs import MessageDialog
 from app.importing.drop import DropWindow
 from app.importing.flow import ImportFlow
@@ -146,6 +147,16 @@ def test_the_file_dialog_takes_several_files(qtbot: QtBot, flow: ImportFlow, two
     with qtbot.waitSignal(flow.told):
         dialog.filesSelected.emit([str(two_chats)])
     dialog.reject()
+
+
+def test_the_message_field_leaves_such_files_to_the_window(qtbot: QtBot) -> None:
+    edit = MessageEdit()
+    qtbot.addWidget(edit)
+    data = QMimeData()
+    data.setText("words")
+    assert edit.canInsertFromMimeData(data)
+    data.setUrls([QUrl.fromLocalFile("/x/a.json")])
+    assert not edit.canInsertFromMimeData(data)
 
 
 def test_files_are_dropped_on_the_window(qtbot: QtBot, tmp_path: Path) -> None:
