@@ -56,6 +56,13 @@ class Point:
     placing: Placing = Placing.EVEN
 
     @property
+    def tokens(self) -> int:
+        """Tokens of context that the point takes."""
+        if self.kind is Kind.BEAMS:
+            return BEAM_INPUT + self.size * (self.steps + BEAM_WARM_UP + 2)
+        return self.size + self.steps + 1
+
+    @property
     def scenario(self) -> str:
         """What is measured, without the policy: a key for records."""
         name = f"{self.kind}/{self.size}"
@@ -95,11 +102,7 @@ def points(policies: Sequence[str], *, full: bool, placements: bool) -> list[Poi
 
 def needed_context() -> int:
     """Tokens that the context must hold for any point: the same for all runs, as it takes experts' room."""
-    return (
-        max(*INPUTS, *LONG_INPUTS, BEAM_INPUT + max(BEAMS) * (DECODE_STEPS + BEAM_WARM_UP + 2))
-        + DECODE_STEPS
-        + 1
-    )
+    return max(point.tokens for point in points(("any",), full=True, placements=True))
 
 
 def distinct(experts: int, top_k: int, tokens: float) -> float:

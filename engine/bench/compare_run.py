@@ -70,13 +70,22 @@ class CompareRun:
             comparison.left_out.clear()
             comparison.complete = False
             self.notes = subject.plan.notes
-            todo = [point for point in self._points(subject) if self._again or not _known(comparison, point)]
+            todo = [point for point in self._fitting(subject) if self._again or not _known(comparison, point)]
             if todo:
                 comparison.command = self._command
                 self._measure(subject, comparison, todo)
             self.notes += subject.parts.notes
             comparison.complete = not comparison.left_out
         return comparison
+
+    def _fitting(self, subject: LoadedSubject) -> list[Point]:
+        """The points that the model's context can hold; the others are noted."""
+        context = subject.plan.context_length
+        points = self._points(subject)
+        fitting = [point for point in points if point.tokens <= context]
+        if len(fitting) < len(points):
+            self.notes += (f"What needs more than the model's context of {context} tokens is left out.",)
+        return fitting
 
     def _measure(self, subject: LoadedSubject, comparison: Comparison, todo: Sequence[Point]) -> None:
         self._progress(Progress("Measuring bandwidths"))

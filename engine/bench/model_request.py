@@ -12,6 +12,7 @@ from engine.options import LoadOptions
 
 DEFAULT_PRESET = "mixtral-8x7b"
 MAX_TOKENS = 1 << 20
+WARM_UP = (16, 4)  # tokens of a prompt, and single ones, whose times do not count
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ class Subject:
         return f"{text}, {self.reuse:.0%} of tokens as the one before" if self.reuse else text
 
 
+def context_of(prompts: tuple[int, ...], decode: int) -> int:
+    """Tokens of context that the longest prompt and what is decoded after it take, warming up included."""
+    return max(max(prompts) + decode, sum(WARM_UP)) + 1
+
+
 @dataclass(frozen=True)
 class ModelRequest:
     """One run of `fiddler bench model`: each prompt length `repeats` times, then `decode` tokens.
@@ -77,3 +83,16 @@ class ModelRequest:
             raise BenchError(f"A prompt is read 1 to 100 times, not {self.repeats}.")
         if not 0 <= self.soak <= MAX_TOKENS:
             raise BenchError(f"--soak writes up to {MAX_TOKENS} tokens, not {self.soak}.")
+
+    @property
+    def context(self) -> int:
+        """Tokens of context that the longest prompt and what is written after it take."""
+        return context_of(self.prompts, self.decode)
+
+    def check_context(self, info: ModelInfo) -> None:
+        """Raise BenchError if the model was made for less context."""
+        if self.context > info.context_length:
+            raise BenchError(
+                f"{info.name} holds {info.context_length} tokens in its context, not {self.context}.",
+                action="Choose shorter --prompts or fewer --tokens.",
+            )

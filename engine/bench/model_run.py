@@ -9,7 +9,7 @@ from engine.accounting import TimeSplit
 from engine.bench.driver import Driver, Work
 from engine.bench.model_rates import measure_rates
 from engine.bench.model_report import DecodeFigure, ModelReport, PromptFigure
-from engine.bench.model_request import ModelRequest
+from engine.bench.model_request import WARM_UP, ModelRequest
 from engine.bench.model_subject import LoadedSubject, load_subject
 from engine.bench.rates import Rates
 from engine.bench.roofline import decode_seconds, prefill_seconds
@@ -18,8 +18,6 @@ from engine.costs import ExpertCosts
 from engine.drift import Drift
 from engine.explained import explained
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
-
-_WARM_UP = (16, 4)  # tokens of a prompt, and single ones, whose times do not count
 
 
 class ModelRun:
@@ -38,7 +36,12 @@ class ModelRun:
         self.report: ModelReport | None = None
 
     def measure(self) -> ModelReport:
-        """The whole report. Raises what loading raises, and Cancelled between two steps."""
+        """The whole report.
+
+        Raises what loading raises, BenchError for more than the model's context holds, and Cancelled between
+        two steps.
+        """
+        self._request.check_context(self._request.subject.info())
         with explained(), load_subject(self._request.subject, self._progress, self._cancel) as subject:
             report = self.report = ModelReport(describe(subject), subject.machine(), notes=subject.plan.notes)
             self._progress(Progress("Measuring bandwidths"))
@@ -54,8 +57,8 @@ class ModelRun:
         driver = Driver(subject, self._cancel)
         driver.use(request.subject.options.policy)
         self._progress(Progress("Warming up"))
-        driver.read(_WARM_UP[0])
-        driver.decode(_WARM_UP[1])
+        driver.read(WARM_UP[0])
+        driver.decode(WARM_UP[1])
         for done, tokens in enumerate(request.prompts):
             self._progress(Progress("Reading prompts", done, len(request.prompts), "prompts"))
             works = [driver.read(tokens) for _ in range(request.repeats)]

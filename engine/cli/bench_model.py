@@ -90,7 +90,7 @@ def subject(arguments: argparse.Namespace, context: int) -> requests.Subject:
     """The model that is meant; the folder of “starter” is left to `with_folder`. Raises EngineError."""
     options = shared.load_options(arguments)
     if options.context_length is None:
-        options = replace(options, context_length=max(context, 16))
+        options = replace(options, context_length=context)
     elif options.context_length < context:
         raise BenchError(f"--context must hold what is measured: {context} tokens.")
     return requests.Subject(
@@ -116,10 +116,8 @@ def with_folder(
 def request(arguments: argparse.Namespace) -> requests.ModelRequest:
     """What the arguments ask for. Raises EngineError for what cannot be."""
     prompts = parse_tokens(arguments.prompts)
-    context = max(prompts) + max(0, arguments.tokens) + 1
-    return requests.ModelRequest(
-        subject(arguments, context), prompts, arguments.tokens, arguments.repeats, arguments.soak
-    )
+    asked = subject(arguments, requests.context_of(prompts, arguments.tokens))
+    return requests.ModelRequest(asked, prompts, arguments.tokens, arguments.repeats, arguments.soak)
 
 
 def check(arguments: argparse.Namespace) -> None:

@@ -59,7 +59,7 @@ def test_json_has_every_figure_of_the_model(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_table_says_that_policies_mean_the_same_without_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*f"{MODEL} --zipf 0.5 --reuse 0.25 --layers 1 --soak 40".split()]) == 0
+    assert main(f"{MODEL} --zipf 0.5 --reuse 0.25 --layers 1 --soak 40".split()) == 0
     out, err = capsys.readouterr()
     (soak,) = [line for line in out.splitlines() if "40 tokens in 40 conversations" in line]
     assert len(soak) <= 108
@@ -132,6 +132,35 @@ def test_threads_and_memory_that_the_system_does_not_give_are_told(
     error = capsys.readouterr().err
     assert "memory is full" in error
     assert "--force" not in error
+
+
+def test_the_shortest_run_has_room_to_warm_up(capsys: pytest.CaptureFixture[str]) -> None:
+    shortest = "bench model --preset tiny --device cpu --prompts 1 --tokens 1 --repeats 1 --quiet --json"
+    assert main(shortest.split()) == 0
+    assert json.loads(capsys.readouterr().out)["decode"]["tokens"] == 1
+
+
+def test_more_than_the_models_context_is_refused_before_it_is_loaded(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(f"{MODEL} --tokens 9000".split()) == 1
+    error = capsys.readouterr().err
+    assert "holds 8192 tokens in its context, not 9017" in error
+    assert "Loading" not in error
+
+
+def test_a_comparison_leaves_out_what_the_models_context_cannot_hold(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "results.json")
+    assert main(f"bench compare --model {folder} --device cpu --full --json --results {path}".split()) == 0
+    out, err = capsys.readouterr()
+    (comparison,) = json.loads(out)["comparisons"]
+    found = {record["scenario"] for record in comparison["records"]}
+    assert {"prompt/256", "decode/256", "beams/8"} < found
+    assert not found & {"prompt/512", "prompt/4096", "beams/16"}
+    assert comparison["complete"]
+    assert "more than the model's context of 320 tokens is left out" in err
 
 
 def test_ctrl_c_shows_what_was_measured(
