@@ -118,6 +118,7 @@ def _button(icon: str, name: str, run: Callable[[], object]) -> QToolButton:
     button.setToolTip(name)
     button.setAccessibleName(name)
     button.setIconSize(QSize(16, 16))
-    theme().set_icon(button, icon, "muted")
+    # Turning over has an end on either side, which must be told from what can be pressed.
+    theme().set_icon(button, icon, "text" if icon.startswith("chevron") else "muted")
     button.clicked.connect(lambda: run())
     return button

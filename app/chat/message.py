@@ -206,8 +206,9 @@ class AssistantMessage(MessageView):
 
     def set_last(self, last: bool) -> None:
         """Offer to regenerate and to continue at the last answer only; the menu has the former anywhere."""
-        self._last = last
-        self._show_end()
+        if last != self._last:
+            self._last = last
+            self._show_end()
 
     def _show_parts(self, shown: bool) -> None:
         super()._show_parts(shown)

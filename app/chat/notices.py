@@ -53,7 +53,8 @@ def notice_for(row: MessageRow) -> MessageNotice | None:
     if row.note:
         return MessageNotice("info", row.note)
     if row.reason == FinishReason.LENGTH:
-        return MessageNotice("info", tr("The answer reached the longest length allowed in the settings."))
+        text = tr("The answer reached the longest length allowed in the settings.")
+        return MessageNotice("info", text, Action.CONTINUE, tr("Continue"))
     if row.reason == FinishReason.LOOP:
         return MessageNotice("info", tr("The model began to repeat itself, so the answer was ended here."))
     return None

@@ -17,7 +17,8 @@ from app.theme import mark, theme
 from engine.events import PromptProgress
 
 COLUMN_CHARACTERS = 96  # width of the text column, in average characters
-PAGE = 40  # messages that are laid out at once; earlier and later ones on request
+PAGE = 40  # messages that are laid out; earlier and later ones on request
+FIRST = 10  # of them at once, about as many as the window shows; the others when the window is idle
 SIDE = 24  # pixels to the left and right of the column, at least
 _GOAL_MS = 1000  # how long a place is kept while the messages above it get their heights
 _NEAR_END = 24  # pixels: closer to the end than this counts as being at the end
@@ -43,6 +44,9 @@ class ConversationView(QScrollArea):
         self._goal: tuple[UserMessage | AssistantMessage, Sequence[str]] | None = None  # a place to be kept
         self._goal_timer = QTimer(self, interval=_GOAL_MS, singleShot=True)
         self._goal_timer.timeout.connect(self._forget_goal)
+        self._page = range(0)  # the places in `_rows` that are to be laid out before anybody asks
+        self._fill_timer = QTimer(self, interval=0)
+        self._fill_timer.timeout.connect(self._fill)
         self._placing = False  # the view scrolls by itself, not the reader
         self._column = QWidget()
         self._column.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
@@ -90,7 +94,7 @@ class ConversationView(QScrollArea):
     def show_messages(self, rows: Sequence[MessageRow]) -> None:
         """Show another conversation, from its end."""
         self._rows = list(rows)
-        self._lay_out(len(rows) - PAGE)
+        self._lay_out(len(rows) - 1)
         self.scroll_to_end()
 
     def update_messages(self, rows: Sequence[MessageRow]) -> None:
@@ -104,12 +108,12 @@ class ConversationView(QScrollArea):
         reaches = self._reaches_end
         self._rows = list(rows)
         if same < self._first:
-            self._lay_out(max(0, same - PAGE // 2))
+            self._lay_out(same)
             return
         for view in self._views[same - self._first :]:
             self._discard(view)
         del self._views[same - self._first :]
-        shown = len(rows) if reaches else self._first + PAGE
+        shown = len(rows) if reaches else self._first + FIRST
         for row in rows[self._first + len(self._views) : shown]:
             self._insert(row, len(self._views))
         self._after_change()
@@ -117,7 +121,7 @@ class ConversationView(QScrollArea):
     def add_message(self, row: MessageRow) -> None:
         """Add a message at the end and go there: the user has just sent it, or asked for it."""
         if not self._reaches_end:
-            self._lay_out(len(self._rows) - PAGE)
+            self._lay_out(len(self._rows) - 1)
         self._rows.append(row)
         self._insert(row, len(self._views))
         self._after_change()
@@ -129,7 +133,7 @@ class ConversationView(QScrollArea):
         if place is None:
             return
         if not self._first <= place < self._first + len(self._views):
-            self._lay_out(max(0, place - PAGE // 2))
+            self._lay_out(place)
         self._following, self._from_end = False, None
         self._goal = (self._views[place - self._first], terms)
         QTimer.singleShot(0, self, self._go_to_goal)  # once it is laid out
@@ -199,8 +203,8 @@ class ConversationView(QScrollArea):
 
     def _show_earlier(self) -> None:
         """Lay out one page more, keeping what the reader sees where it is."""
-        bar = self.verticalScrollBar()
-        self._from_end, self._goal = bar.maximum() - bar.value(), None
+        self._goal = None
+        self._keep_place()
         last, self._first = self._first, max(0, self._first - PAGE)
         for index, row in enumerate(self._rows[self._first : last]):
             self._insert(row, index)
@@ -218,15 +222,41 @@ class ConversationView(QScrollArea):
     def _reaches_end(self) -> bool:
         return self._first + len(self._views) == len(self._rows)
 
-    def _lay_out(self, first: int) -> None:
-        """Show one page, from a place in the conversation on."""
+    def _lay_out(self, place: int) -> None:
+        """Show the messages around a place in the conversation at once, and soon the page around them."""
         self._from_end = self._goal = None
         for view in self._views:
             self._discard(view)
-        self._views, self._first = [], max(0, first)
-        for row in self._rows[self._first : self._first + PAGE]:
+        count = len(self._rows)
+        start = max(0, min(place - PAGE // 2, count - PAGE))
+        self._page = range(start, min(start + PAGE, count))
+        self._views, self._first = [], max(0, min(place - FIRST // 2, count - FIRST))
+        for row in self._rows[self._first : self._first + FIRST]:
             self._insert(row, len(self._views))
         self._after_change()
+        self._fill_timer.start()
+
+    @Slot()
+    def _fill(self) -> None:
+        """Lay out one message more on either side, until the page is whole."""
+        end = self._first + len(self._views)
+        earlier = self._first > self._page.start
+        if end < min(self._page.stop, len(self._rows)):
+            self._insert(self._rows[end], len(self._views))
+        elif not earlier:
+            self._fill_timer.stop()
+            return
+        if earlier:
+            if not self._following and self._goal is None:
+                self._keep_place()
+            self._first -= 1
+            self._insert(self._rows[self._first], 0)
+        self._after_change()
+
+    def _keep_place(self) -> None:
+        """What the reader sees is to stay where it is while something is laid out above it."""
+        bar = self.verticalScrollBar()
+        self._from_end = bar.maximum() - bar.value()
 
     @Slot()
     def _forget_goal(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,9 +17,9 @@ def of_conversation(
     """A chat's messages, oldest first: the active ones, or all. Each knows its versions."""
     which = "" if all_versions else " AND active = 1"
     query = f"SELECT * FROM message WHERE conversation_id = ?{which} ORDER BY id"
-    rows = [message_from(row) for row in db.execute(query, (conversation_id,))]
     places = tree(db, conversation_id)
-    return [dataclasses.replace(row, versions=places.versions(row.id)) for row in rows]
+    rows = db.execute(query, (conversation_id,))
+    return [message_from(row, places.versions(row["id"])) for row in rows]
 
 
 def tree(db: sqlite3.Connection, conversation_id: int) -> Tree:

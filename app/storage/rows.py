@@ -121,7 +121,7 @@ def conversation_from(row: sqlite3.Row) -> Conversation:
     )
 
 
-def message_from(row: sqlite3.Row) -> MessageRow:
+def message_from(row: sqlite3.Row, versions: tuple[int, ...] = ()) -> MessageRow:
     """A row of the table `message`."""
     finished = row["finished"]
     return MessageRow(
@@ -139,6 +139,7 @@ def message_from(row: sqlite3.Row) -> MessageRow:
         note=row["note"],
         params=_load(row["params"]),
         stats=_load(row["stats"]),
+        versions=versions,
     )
 
 

@@ -99,6 +99,7 @@ def test_from_a_place_in_the_middle_the_reader_goes_on_to_both_ends(
         window.session.open(chat)
     view = window.page.view
     view.reveal(view._rows[100].id)
+    qtbot.waitUntil(lambda: len(view.views) == 40, timeout=5000)
     assert [view.views[0].content(), view.views[-1].content()] == ["message 80", "message 119"]
     assert "80" in view._earlier.text()
     assert "80" in view._later.text()
@@ -108,7 +109,9 @@ def test_from_a_place_in_the_middle_the_reader_goes_on_to_both_ends(
     view._later.click()
     assert view.views[-1].content() == "message 199"
     assert view._later.isHidden()
+    view._lay_out(199)
     view.reveal(view._rows[0].id)
+    qtbot.waitUntil(lambda: len(view.views) == 40, timeout=5000)
     assert view.views[0].content() == "message 0"
     assert view._earlier.isHidden()
     window.page.composer.set_text("sent from far above")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -15,7 +16,7 @@ from app.chat.message import AssistantMessage
 from app.chat.prose import ProseArea
 from app.chat.prose_writer import ProseWriter
 from app.chat.text_area import open_link
-from app.chat.view import PAGE, ConversationView
+from app.chat.view import FIRST, PAGE, ConversationView
 from app.storage import MessageRow, MessageState
 from app.theme import theme
 from engine.params import Role
@@ -211,11 +212,17 @@ def test_only_harmless_links_open(monkeypatch: pytest.MonkeyPatch, link: str, op
     assert bool(seen) is opened
 
 
-def test_a_long_chat_lays_out_its_end_and_the_rest_on_request(view: ConversationView) -> None:
+def test_a_long_chat_lays_out_its_end_at_once_a_page_soon_and_the_rest_on_request(
+    qtbot: QtBot, view: ConversationView
+) -> None:
     rows = [row(number, ("user", "assistant")[number % 2], f"Message {number}") for number in range(100)]
     view.show_messages(rows)
+    assert len(view.views) == FIRST
+    view.verticalScrollBar().setValue(10)  # the reader does not stay at the end
+    qtbot.waitUntil(lambda: len(view.views) == PAGE, timeout=5000)
     settle()
     assert len(view.views) == PAGE
+    view.scroll_to_end()
     assert view.views[-1].content() == "Message 99"
     assert at_end(view)
     first = view.views[0]
@@ -264,3 +271,15 @@ def test_only_the_answer_that_ends_is_changed(streaming: ConversationView) -> No
     streaming.finish_message(replace(row(99, "assistant", "x"), note="other"))
     assert "of another chat" not in last(streaming).content()
     assert last(streaming).streaming
+
+
+@pytest.mark.slow
+def test_two_thousand_messages_are_there_at_once(view: ConversationView) -> None:
+    """Measured 130 ms of processor time, with what the store needs to read them."""
+    text = "Some **bold** text with `code`:\n\n- one\n- two\n\n```python\nx = 1\n```\n" + "words " * 60
+    rows = [row(number, ("user", "assistant")[number % 2], text) for number in range(2000)]
+    view.show_messages(rows[:2])
+    start = time.process_time()
+    view.show_messages(rows)
+    view.grab()
+    assert time.process_time() - start < 0.3
