@@ -63,10 +63,6 @@ class TextArea(QTextBrowser):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Keep the height right when the text wraps anew."""
-        if event.size().width() == event.oldSize().width():
-            # Qt would lay out the whole text again: with every line that streams in.
-            self.verticalScrollBar().setRange(0, 0)
-            return
         super().resizeEvent(event)
         self._fit(self.document().documentLayout().documentSize())
 

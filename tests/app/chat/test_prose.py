@@ -146,18 +146,6 @@ def test_a_long_tail_is_rendered_less_often(area: ProseArea, qtbot: QtBot) -> No
     assert len(rendered) == 2
 
 
-def test_growing_text_is_not_laid_out_again_as_a_whole(area: ProseArea) -> None:
-    show(area, "\n\n".join(f"Paragraph {number}" for number in range(50)))
-    QApplication.processEvents()
-    layout = area.document().documentLayout()
-    touched: list[float] = []
-    layout.update.connect(lambda rect: touched.append(rect.top()))
-    area.set_tail("a new paragraph")
-    QApplication.processEvents()
-    end = area.document().lastBlock()
-    assert min(touched) > layout.blockBoundingRect(end).top() - 60
-
-
 def test_a_selection_across_settled_text_and_tail_stays(area: ProseArea) -> None:
     show(area, "settled text")
     area.set_tail("tail **bo")
