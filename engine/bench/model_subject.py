@@ -18,6 +18,7 @@ from engine.bench.synthetic import make_model
 from engine.calibration.kernels import choose_kernels
 from engine.calibration.quick import measure_costs
 from engine.estimate import other_read
+from engine.errors import ShortageError
 from engine.gpu_format import dense_in_8_bits, gpu_value_bytes
 from engine.hardware import Hardware, detect
 from engine.kernel_choice import KernelChoice, apply_kernels
@@ -114,7 +115,7 @@ def load_subject(subject: Subject, progress: ProgressCallback, cancel: CancelTok
     if hardware.has_gpu:
         hardware = vram.start_cuda(hardware)
     plan = make_plan(hardware, info, options, measured_later=True)
-    plan.requirements.check(force=options.force)
+    _check_room(subject, plan)
     placement = place_uniform(plan.layers, plan.experts, plan.expert_slots)
     device = torch.device("cpu") if not plan.has_gpu else compute_device(plan.device)
     gpu_rate = gpu_read_rate(device) if device.type == "cuda" else None
@@ -139,6 +140,17 @@ def load_subject(subject: Subject, progress: ProgressCallback, cancel: CancelTok
         parts.close()
         raise
     return loaded
+
+
+def _check_room(subject: Subject, plan: Plan) -> None:
+    """Raise ShortageError if memory is short; a model of random weights can be made smaller."""
+    try:
+        plan.requirements.check(force=subject.options.force)
+    except ShortageError as error:
+        if subject.folder is not None:
+            raise
+        smaller = "Choose fewer --layers, --precision int8 or int4, or --preset starter."
+        raise ShortageError(error.what, why=error.why, action=smaller) from error
 
 
 def _use_fastest_kernels(loaded: LoadedSubject, progress: ProgressCallback, cancel: CancelToken) -> None:

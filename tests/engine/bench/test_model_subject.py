@@ -10,6 +10,7 @@ import pytest
 from engine.bench.compare_run import setup_of
 from engine.bench.model_subject import load_subject
 from engine.calibration import kernels
+from engine.errors import ShortageError
 from engine.progress import CancelToken, ignore_progress
 from kernels.cpu import CpuPool
 from kernels.formats import WeightFormat
@@ -38,3 +39,12 @@ def test_the_pool_uses_the_kernels_that_are_found_fastest(
         assert setup_of(loaded).exact_activations == exact
     assert tuning.formats[WeightFormat.INT4] == (EXACT if exact else ROUNDED)
     assert tuning.panel_tokens == 5
+
+
+def test_too_large_a_model_of_random_weights_can_be_made_smaller() -> None:
+    subject = tiny()
+    options = replace(subject.options, ram_reserve=1 << 50)
+    with pytest.raises(ShortageError, match="memory missing") as caught:
+        load_subject(replace(subject, options=options), ignore_progress, CancelToken())
+    assert "--layers" in caught.value.action
+    assert "available" in caught.value.why
