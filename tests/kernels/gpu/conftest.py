@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 
 pytest.importorskip("triton")
 
 if not torch.cuda.is_available():
-    from triton.runtime import interpreter
+    from tests.kernels.gpu import interpreter
 
-    _patch_tensors = interpreter._patch_lang_tensor
-
-    def _patch_tensors_and_index(tensor: Any, scope: Any) -> None:
-        """Let a loaded number end a range: Triton 3.6 makes it int() of an array [1], numpy 2.4 refuses."""
-        _patch_tensors(tensor, scope)
-        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
-
-    interpreter._patch_lang_tensor = _patch_tensors_and_index
+    interpreter.mend()
 
 
 @pytest.fixture(
