@@ -18,15 +18,13 @@ from engine.bench.compare_points import (
 from engine.bench.compare_store import CompareStore, Comparison, Record, Setup
 from engine.bench.driver import Driver, Work
 from engine.bench.model_rates import measure_rates
-from engine.bench.model_request import Subject
+from engine.bench.model_request import WARM_UP, Subject
 from engine.bench.model_subject import LoadedSubject, load_subject
 from engine.bench.rates import Rates
 from engine.bench.roofline import decode_seconds, prefill_seconds
 from engine.explained import explained
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from engine.units import format_seconds
-
-_WARM_UP = (16, 3)  # tokens of a prompt, and single ones, before the first point
 
 
 class CompareRun:
@@ -93,8 +91,8 @@ class CompareRun:
         sizes = sizes_of(subject)
         driver = Driver(subject, self._cancel)
         self._progress(Progress("Warming up"))
-        driver.read(_WARM_UP[0])
-        driver.decode(_WARM_UP[1])
+        driver.read(WARM_UP[0])
+        driver.decode(WARM_UP[1])
         for done, point in enumerate(todo):
             self._cancel.raise_if_cancelled()
             expected = expected_seconds(point, sizes, rates)

@@ -17,8 +17,8 @@ from engine.bench.model_request import Subject
 from engine.bench.synthetic import make_model
 from engine.calibration.kernels import choose_kernels
 from engine.calibration.quick import measure_costs
-from engine.estimate import other_read
 from engine.errors import ShortageError
+from engine.estimate import other_read
 from engine.gpu_format import dense_in_8_bits, gpu_value_bytes
 from engine.hardware import Hardware, detect
 from engine.kernel_choice import KernelChoice, apply_kernels
