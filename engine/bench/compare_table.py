@@ -85,10 +85,13 @@ def head(comparison: Comparison) -> list[str]:
 
 def explanations(comparison: Comparison) -> list[str]:
     """How to read the figures."""
+    prompts = "reading once the experts that it needs."
+    if comparison.setup.machine["gpu"]:
+        prompts = "copying once what the GPU lacks, which the CPU's share can undercut."
     lines = [
         f"Each prompt was read once, and {DECODE_STEPS} tokens were decoded after it; whole answers are "
         "derived from both. Roofline: the bytes of weights that must move over the measured bandwidth; for a "
-        "prompt, copying once what the GPU lacks, which the CPU's share can undercut."
+        f"prompt, {prompts}"
     ]
     if rows.placing_rows(comparison):
         lines.append(

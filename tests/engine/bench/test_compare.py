@@ -229,6 +229,7 @@ def test_without_a_gpu_there_is_one_column_for_all_policies() -> None:
     text = "\n".join(table(comparison))
     assert "any policy" in text
     assert "every policy means the same" in text
+    assert "GPU" not in text.replace(RATES.text(), "")
     assert RATES.text() in text
 
 
