@@ -47,6 +47,10 @@ class ProseArea(TextArea):
         """The sources of the settled blocks."""
         return list(self._blocks)
 
+    def is_settled(self, position: int) -> bool:
+        """Whether a position of the document lies before the open tail."""
+        return position < self._tail_start.position()
+
     def add_settled(self, source: str) -> None:
         """Put a block that will not change any more in the place of the tail."""
         self._later.stop()

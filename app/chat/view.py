@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QToolButton
 from app.chat.message import AssistantMessage, UserMessage, make_view
 from app.chat.notices import Action
 from app.chat.passage import mark_passage
+from app.chat.reading_place import ReadingPlace
 from app.i18n import tr
 from app.storage.rows import MessageRow
 from app.theme import mark, theme
@@ -48,6 +49,7 @@ class ConversationView(QScrollArea):
         self._fill_timer = QTimer(self, interval=0)
         self._fill_timer.timeout.connect(self._fill)
         self._placing = False  # the view scrolls by itself, not the reader
+        self._place: ReadingPlace | None = None  # where the reader has scrolled to
         self._column = QWidget()
         self._column.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._messages = QVBoxLayout(self._column)
@@ -295,6 +297,7 @@ class ConversationView(QScrollArea):
     def _on_scrolled(self, value: int) -> None:
         if not self._placing:
             self._from_end = None
+            self._place = ReadingPlace(self._content, self._views, value)
         at_end = value >= self.verticalScrollBar().maximum() - _NEAR_END
         self._following = at_end
         if at_end:
@@ -311,4 +314,7 @@ class ConversationView(QScrollArea):
             QTimer.singleShot(0, self, self._go_to_goal)
         elif self._following:
             self.verticalScrollBar().setValue(maximum)
+        elif self._place is not None:
+            value = self._place.scroll_value()
+            self.verticalScrollBar().setValue(self.verticalScrollBar().value() if value is None else value)
         self._placing = False

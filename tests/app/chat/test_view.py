@@ -283,3 +283,36 @@ def test_two_thousand_messages_are_there_at_once(view: ConversationView) -> None
     view.show_messages(rows)
     view.grab()
     assert time.process_time() - start < 0.3
+
+
+def test_the_reader_stays_at_a_line_when_what_is_above_gets_higher(streaming: ConversationView) -> None:
+    area, bar = prose(streaming), streaming.verticalScrollBar()
+    middle = bar.maximum() // 2
+    bar.setValue(middle)
+
+    def line_at_top() -> str:
+        return area.cursorForPosition(area.mapFrom(streaming.viewport(), QPoint(0, 5))).block().text()
+
+    line = line_at_top()
+    cursor = QTextCursor(area.document())
+    cursor.insertText("grown\u2028" * 9)  # as a formula that is drawn late
+    settle()
+    assert bar.value() > middle + 50
+    assert line_at_top() == line
+    streaming.resize(500, 500)
+    settle()
+    assert line_at_top() == line
+
+
+def test_a_reader_in_another_message_is_not_moved_either(view: ConversationView) -> None:
+    view.show_messages([row(number, "assistant", LONG) for number in range(4)])
+    settle()
+    bar = view.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2 + 100)
+    reading = next(message for message in view.views if message.geometry().bottom() > bar.value())
+    top = reading.mapTo(view.viewport(), QPoint(0, 0)).y()
+    first = view.views[0].body.areas[0]  # type: ignore[union-attr]
+    assert isinstance(first, ProseArea)
+    first.add_settled(LONG)
+    settle()
+    assert abs(reading.mapTo(view.viewport(), QPoint(0, 0)).y() - top) <= 1
