@@ -39,8 +39,10 @@ class Streams:
     @contextmanager
     def entered(self, stream):
         before, self.current = self.current, stream
-        yield
-        self.current = before
+        try:
+            yield
+        finally:
+            self.current = before
 
     def check(self):
         """Of two operations with a place, one of them a write, the first to be enqueued also comes first."""
@@ -99,7 +101,7 @@ uses = st.tuples(
 
 
 @given(st.lists(uses, max_size=25), st.integers(1, 3))
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_copy_overtakes_work_with_what_was_there_and_no_work_its_copy(streams, bank, program, slots):
     streams.__init__()
     gpu = GpuExperts(bank.config, torch.device("cpu"), np.zeros((LAYERS, EXPERTS), dtype=bool), slots=slots)
