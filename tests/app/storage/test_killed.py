@@ -14,7 +14,7 @@ import pytest
 from app.storage import ChatStore, MessageState, open_store
 
 ROOT = Path(__file__).parents[3]
-KILLS = 25
+KILLS = 200
 
 
 @contextmanager
@@ -45,13 +45,47 @@ def killed(database: Path, luck: random.Random) -> list[list[str]]:
     return [line.split(maxsplit=2) for line in lines if line.endswith("\n")]
 
 
+def unrestored(acknowledged: list[list[str]]) -> set[int]:
+    """The messages of chats in which a deleted turn was not yet brought back."""
+    gone: set[int] = set()
+    latest: set[int] = set()
+    for kind, _, rest in acknowledged:
+        if kind == "restored":
+            latest = set()
+        else:
+            gone |= latest  # the program that would have said so was killed
+            latest = {int(number) for number in rest.split(",")} if kind == "deleting" else set()
+    return gone | latest
+
+
+def check_ways(store: ChatStore) -> None:
+    """In each chat, one unbroken way from its beginning is shown, and all that is shown can be found."""
+    for line in store.conversations()[:5]:
+        shown = store.messages(line.conversation.id)
+        assert [row.parent for row in shown] == [None, *(row.id for row in shown)][: len(shown)]
+        for row in shown[-2:]:
+            if row.content:
+                found = {hit.conversation.id for hit in store.conversations(f'"{row.content[:40]}"')}
+                assert line.conversation.id in found
+
+
 def check(store: ChatStore, acknowledged: list[list[str]], ended: set[int]) -> None:
-    rows = {row.id: row for line in store.conversations() for row in store.messages(line.conversation.id)}
+    deleting = unrestored(acknowledged)
+    rows = {
+        row.id: row
+        for line in store.conversations()
+        for row in store.messages(line.conversation.id, all_versions=True)
+    }
+    check_ways(store)
     for kind, number, rest in acknowledged:
         row_id = int(number)
         if kind == "chat":
             assert store.conversation(row_id).title == rest.strip()
             continue
+        if kind in ("shown", "deleting", "restored"):
+            continue
+        if row_id not in rows and row_id in deleting:
+            continue  # the program died between the deletion and its undo
         row = rows[row_id]
         if kind == "question":
             assert row.content == rest.strip()
@@ -75,16 +109,28 @@ def check(store: ChatStore, acknowledged: list[list[str]], ended: set[int]) -> N
 def test_nothing_acknowledged_is_lost(database: Path) -> None:
     luck = random.Random(20260102)
     everything: list[list[str]] = []
+    kinds: set[str] = set()
     interrupted = 0
-    for _ in range(KILLS):
+    for number in range(KILLS):
+        if number % 20 == 0:  # a fresh file, so that reading all of it stays quick
+            database = database.with_name(f"chats{number}.sqlite3")
+            everything = []
         everything += killed(database, luck)
         opened = open_store(database)
         assert opened.notices == ()
         interrupted += len(opened.interrupted)
         check(opened.store, everything, set())
         opened.store.close()
-    kinds = {kind for kind, _, _ in everything}
-    assert kinds == {"chat", "question", "partial", "finished"}  # the kills fell among all of them
+        kinds |= {kind for kind, _, _ in everything}
+    assert kinds == {
+        "chat",
+        "question",
+        "partial",
+        "finished",
+        "shown",
+        "deleting",
+        "restored",
+    }  # the kills fell among all of them
     assert interrupted > 0
     assert list(database.with_name(f"{database.name}.runs").iterdir()) == []  # the dead left no locks
 

@@ -32,6 +32,35 @@ def chat(store: ChatStore, conversation: int, luck: random.Random) -> None:
         say("finished", answer, length)
 
 
+def change(store: ChatStore, conversation: int, luck: random.Random) -> None:
+    """Do something with what is there: another version, a deleted turn, a step of the index."""
+    rows = store.messages(conversation)
+    row = luck.choice(rows)
+    what = luck.randrange(5)
+    if what == 0 and row.role == "user":
+        edited = store.begin_edited(row.id, f"edited {luck.random()}").history[-1]
+        say("question", edited.id, edited.content)
+    elif what == 1 and row.role == "assistant":
+        answer = store.begin_other_answer(row.id).answer.id
+        store.finish_message(answer, text_of(answer))
+        say("finished", answer, len(text_of(answer)))
+    elif what == 2:
+        shown = store.show_version(luck.choice(row.versions))
+        say("shown", conversation, ",".join(str(shown.id) for shown in shown))
+    elif what == 3:
+        turn = [
+            row.id,
+            row.parent or 0,
+            *(other.id for other in store.messages(conversation, all_versions=True)),
+        ]
+        say("deleting", conversation, ",".join(map(str, turn)))
+        deleted, _ = store.delete_turn(row.id)
+        store.restore_turn(deleted)
+        say("restored", conversation, "again")
+    else:
+        store.index_some()
+
+
 def main() -> None:
     store = open_store(Path(sys.argv[1])).store
     luck = random.Random(int(sys.argv[2]))
@@ -45,6 +74,7 @@ def main() -> None:
         say("chat", conversation, f"chat {number}")
         for _ in range(3):
             chat(store, conversation, luck)
+            change(store, conversation, luck)
 
 
 if __name__ == "__main__":
