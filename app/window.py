@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt, QUrl, Signal, Slot
@@ -11,6 +10,7 @@ from PySide6.QtGui import QCloseEvent, QDesktopServices, QKeySequence, QShortcut
 from PySide6.QtWidgets import QLabel, QSplitter, QWidget
 
 from app.chat.chats import ChatsController
+from app.chat.commands import ChatCommands
 from app.chat.list_model import ChatListModel
 from app.chat.notices import Action, MessageNotice, describe
 from app.chat.page import ChatPage
@@ -87,6 +87,7 @@ class MainWindow(DropWindow):
         self.statusBar().setContentsMargins(12, 2, 12, 2)
         self.statusBar().addWidget(self._status_text, 1)
         self.statusBar().addPermanentWidget(self._speed_text)
+        self.commands = ChatCommands(self.session, self.sidebar, self.chats, self.page)
         self.menus = Menus(self)
         self._add_menus()
         self._connect()
@@ -163,7 +164,7 @@ class MainWindow(DropWindow):
         self.page.sidebar_toggled.connect(self.toggle_sidebar)
         self.page.panel_toggled.connect(self.toggle_panel)
         self.sidebar.new_chat.connect(self.page.focus_composer)
-        self.page.turns.deleted.connect(self._offer_undo)
+        self.page.turns.deleted.connect(self.commands.offer_undo)
         self.chats.place_found.connect(self.page.view.reveal)
         stop = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
         stop.activated.connect(session.stop)
@@ -176,14 +177,18 @@ class MainWindow(DropWindow):
         self.menus.add(
             tr("&Chat"),
             [
-                Command("new", tr("&New chat"), "Ctrl+N", self._new_chat),
-                Command("rename", tr("&Rename chat"), "", self._rename),
-                Command("pin", tr("&Pin or unpin chat"), "Ctrl+Shift+P", self._pin),
-                Command("archive", tr("&Archive chat or bring it back"), "Ctrl+Shift+A", self._archive),
-                Command("duplicate", tr("D&uplicate chat"), "Ctrl+Shift+D", self._duplicate),
-                Command("delete", tr("&Delete chat"), "", self._delete),
+                Command("new", tr("&New chat"), "Ctrl+N", self.commands.new_chat),
+                Command("rename", tr("&Rename chat"), "", self.commands.rename),
+                Command("pin", tr("&Pin or unpin chat"), "Ctrl+Shift+P", self.commands.pin),
+                Command(
+                    "archive", tr("&Archive chat or bring it back"), "Ctrl+Shift+A", self.commands.archive
+                ),
+                Command("duplicate", tr("D&uplicate chat"), "Ctrl+Shift+D", self.commands.duplicate),
+                Command("delete", tr("&Delete chat"), "", self.commands.delete),
                 None,
                 Command("regenerate", tr("Re&generate the answer"), "Ctrl+R", session.regenerate),
+                Command("continue", tr("&Continue the answer"), "", self.commands.go_on),
+                Command("edit_last", tr("Edit the &last question"), "Ctrl+Shift+E", self.commands.edit_last),
                 Command("stop", tr("&Stop the answer"), "", session.stop),
                 None,
                 Command("export", tr("&Export chats…"), "Ctrl+E", self._export),
@@ -196,7 +201,7 @@ class MainWindow(DropWindow):
         self.menus.add(
             tr("&Edit"),
             [
-                Command("find", tr("&Search chats"), "Ctrl+F", self._find),
+                Command("find", tr("&Search chats"), "Ctrl+F", self.commands.find),
                 Command("compose", tr("Go to the &message field"), "Ctrl+L", self.page.focus_composer),
                 None,
                 Command("settings", tr("Se&ttings…"), "Ctrl+,", self.settings_requested.emit),
@@ -206,7 +211,7 @@ class MainWindow(DropWindow):
             tr("&View"),
             [
                 Command("sidebar", tr("L&ist of chats"), "F9", self.toggle_sidebar),
-                Command("archived", tr("Archi&ved chats"), "", self._show_archive),
+                Command("archived", tr("Archi&ved chats"), "", self.commands.show_archive),
                 Command("panel", tr("Live &panel"), "F10", self.toggle_panel, checkable=True),
                 None,
                 Command("theme_system", tr("Colours as the &desktop"), "", lambda: self._theme("system")),
@@ -223,53 +228,8 @@ class MainWindow(DropWindow):
             ],
         )
 
-    def _new_chat(self) -> None:
-        self.session.new_chat()
-        self.page.focus_composer()
-
-    def _rename(self) -> None:
-        if self.session.conversation is not None:
-            self.sidebar.show()
-            self.sidebar.select(self.session.conversation.id)
-            self.sidebar.list.rename_current()
-
-    def _delete(self) -> None:
-        if self.session.conversation is not None:
-            self.sidebar.show()
-            self.chats.delete(self.session.conversation.id)
-
-    def _pin(self) -> None:
-        chat = self.session.conversation
-        if chat is not None:
-            self.chats.pin(chat.id, not chat.pinned)
-
-    def _archive(self) -> None:
-        chat = self.session.conversation
-        if chat is not None:
-            self.sidebar.show()
-            self.chats.archive(chat.id, not chat.archived)
-
-    def _duplicate(self) -> None:
-        if self.session.conversation is not None:
-            self.chats.duplicate(self.session.conversation.id)
-
-    @Slot(str, object)
-    def _offer_undo(self, done: str, take_back: Callable[[], object]) -> None:
-        self.sidebar.show()
-        self.sidebar.undo.offer(done, take_back)
-
-    def _show_archive(self) -> None:
-        self.sidebar.show()
-        self.sidebar.archive_button.toggle()
-        self.sidebar.list.setFocus(Qt.FocusReason.ShortcutFocusReason)
-
     def _export(self) -> None:
         self.export.ask(self.session.conversation)
-
-    def _find(self) -> None:
-        self.sidebar.show()
-        self.sidebar.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.sidebar.search.selectAll()
 
     def _shortcuts(self) -> None:
         ShortcutsDialog(list(self.menus.actions.values()), self).open()
@@ -319,7 +279,8 @@ class MainWindow(DropWindow):
     def _on_busy(self, busy: bool) -> None:
         self.menus.actions["stop"].setEnabled(busy)
         can = not busy and self.session.conversation is not None and self.session.model is not None
-        self.menus.actions["regenerate"].setEnabled(can)
+        for action in ("regenerate", "continue", "edit_last"):
+            self.menus.actions[action].setEnabled(can)
 
     @Slot(object)
     def _show_status(self, status: EngineStatus | None) -> None:

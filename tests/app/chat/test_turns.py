@@ -213,3 +213,34 @@ def test_an_answer_is_copied_with_and_without_its_marks(
     assert QGuiApplication.clipboard().text() == factory.script[0]
     choose(window, 1, "Copy as plain text")
     assert QGuiApplication.clipboard().text() == "Title\n\nSome bold text\n\n• one\n• two"
+
+
+def test_the_menu_edits_the_last_question_and_goes_on_with_the_answer(
+    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory
+) -> None:
+    factory.reason = FinishReason.LENGTH
+    ask(qtbot, window, "One")
+    ask(qtbot, window, "Two")
+    window.menus.actions["continue"].trigger()
+    capital = "Paris is the capital."
+    wait_shown(qtbot, window, "One", capital, "Two", capital + capital)
+    window.menus.actions["edit_last"].trigger()
+    editor = view(window, 2).editor
+    assert editor is not None
+    editor.edit.setPlainText("Three")
+    editor.save_button.click()
+    wait_shown(qtbot, window, "One", capital, "Three", capital)
+
+
+def test_an_answer_that_reached_its_longest_length_offers_to_be_continued(
+    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory
+) -> None:
+    factory.reason = FinishReason.LENGTH
+    ask(qtbot, window, "One")
+    last = view(window, 1)
+    assert isinstance(last, AssistantMessage)
+    assert last.notice.button.text() == "Continue"
+    factory.reason = FinishReason.EOS
+    factory.script = [" Yes."]
+    last.notice.button.click()
+    wait_shown(qtbot, window, "One", "Paris is the capital. Yes.")
