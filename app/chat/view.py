@@ -108,9 +108,11 @@ class ConversationView(QScrollArea):
             same += 1
         self._from_end = self._goal = None
         reaches = self._reaches_end
+        focused = self._focused()
         self._rows = list(rows)
         if same < self._first:
             self._lay_out(same)
+            self._focus_again(focused)
             return
         for view in self._views[same - self._first :]:
             self._discard(view)
@@ -119,6 +121,7 @@ class ConversationView(QScrollArea):
         for row in rows[self._first + len(self._views) : shown]:
             self._insert(row, len(self._views))
         self._after_change()
+        self._focus_again(focused)
 
     def add_message(self, row: MessageRow) -> None:
         """Add a message at the end and go there: the user has just sent it, or asked for it."""
@@ -189,6 +192,27 @@ class ConversationView(QScrollArea):
             for view in self._views:
                 self._fit(view)
         return super().eventFilter(watched, event)
+
+    def _focused(self) -> tuple[int, str] | None:
+        """The message (its place) and the name of the button in it that has the keyboard."""
+        widget = self.focusWidget()
+        if not isinstance(widget, QToolButton) or not widget.hasFocus():
+            return None
+        for place, view in enumerate(self._views, self._first):
+            if view.isAncestorOf(widget):
+                return place, widget.accessibleName()
+        return None
+
+    def _focus_again(self, focused: tuple[int, str] | None) -> None:
+        """Who turns over versions by the keyboard goes on where they were, though the message is another."""
+        if focused is None:
+            return
+        place, name = focused[0] - self._first, focused[1]
+        buttons = self._views[place].findChildren(QToolButton) if 0 <= place < len(self._views) else []
+        usable = [button for button in buttons if button.isEnabled() and not button.isHidden()]
+        usable.sort(key=lambda button: button.accessibleName() != name)
+        target = usable[0] if usable else self
+        target.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _insert(self, row: MessageRow, index: int) -> None:
         view = make_view(row)

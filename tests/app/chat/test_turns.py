@@ -244,3 +244,25 @@ def test_an_answer_that_reached_its_longest_length_offers_to_be_continued(
     factory.script = [" Yes."]
     last.notice.button.click()
     wait_shown(qtbot, window, "One", "Paris is the capital. Yes.")
+
+
+def test_versions_are_turned_over_by_the_keyboard_alone(
+    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory
+) -> None:
+    ask(qtbot, window, "One")
+    for number in range(2):
+        factory.script = [f"Version {number + 2}"]
+        window.session.regenerate()
+        qtbot.waitUntil(lambda: window.session.busy, timeout=5000)
+        rest(qtbot, window)
+    window.activateWindow()
+    view(window, 1).tools.earlier.setFocus()
+    for expected in ("Version 2", "Paris is the capital."):
+        focused = QApplication.focusWidget()
+        assert focused is not None
+        assert focused.accessibleName() == "Earlier version"
+        qtbot.keyClick(focused, Qt.Key.Key_Space)
+        wait_shown(qtbot, window, "One", expected)
+    focused = QApplication.focusWidget()  # there is no earlier one: the neighbour
+    assert focused is not None
+    assert view(window, 1).isAncestorOf(focused)
