@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from shiboken6 import isValid
 
+from app.chat.aside import run_aside
 from app.chat.code_lexer import CodeLexer, language_name
 from app.chat.code_view import CodeView
 from app.i18n import tr
@@ -18,6 +20,8 @@ COPIED_MS = 1500
 
 class CodeArea(QFrame):
     """Shows code as it is; while it streams in, lines are only ever appended, and only they are coloured."""
+
+    _loaded = Signal()  # the language's rules
 
     def __init__(self, language: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -42,6 +46,8 @@ class CodeArea(QFrame):
         self._more = QTimer(self)  # colours what is left, a portion at a time
         self._more.setSingleShot(True)
         self._more.timeout.connect(self._color)
+        self._loading = False
+        self._loaded.connect(self._color)
         self.render_again()
 
     @property
@@ -70,20 +76,29 @@ class CodeArea(QFrame):
             self._view.look_up(self._lexer.spans)
             self._view.replace_text(code)
         self._shown = code
-        if not self._lexer.is_ready():
-            self._more.start(0)
-        elif not self._more.isActive():
-            self._color()
+        if self._lexer.is_ready():
+            if not self._more.isActive():
+                self._color()
+        elif not self._loading:
+            self._loading = True
+            run_aside(self._load)
 
     def settle(self) -> None:
         """The code is complete: colour it once as a whole, as some patterns need to see the end of a text."""
         self._lexer = CodeLexer(self._lexer.language)
         self._view.look_up(self._lexer.spans)
-        self._more.start(0)
+        if self._lexer.is_ready():
+            self._more.start(0)
 
     def render_again(self) -> None:
         """Take over the theme's new colours and font."""
         self._view.restyle()
+
+    def _load(self) -> None:
+        """On another thread; the area may be gone by then."""
+        self._lexer.load()
+        if isValid(self):
+            self._loaded.emit()
 
     def _color(self) -> None:
         first = self._lexer.read(self._shown)

@@ -77,7 +77,7 @@ _ROLES: tuple[tuple[Any, Role], ...] = (
     (Generic.Error, Role.REMOVED),
 )
 
-_loaded: set[str] = set()  # the languages that were asked for before
+_loaded: set[str] = set()  # languages
 _Stack = tuple[str, ...]
 _Token = tuple[Any, str]  # what it is, its text
 
@@ -109,7 +109,6 @@ def language_name(language: str) -> str:
 
 @cache
 def _lexer_for(language: str) -> Lexer | None:
-    _loaded.add(language)
     alias = _aliases().get(_names().get(language.lower(), ""))
     return get_lexer_by_name(alias) if alias else None
 
@@ -143,8 +142,13 @@ class CodeLexer:
         return len(self._lines) - 1 if self._done else 0
 
     def is_ready(self) -> bool:
-        """Whether the language's rules are loaded; the first `read` loads them, which takes up to 35 ms."""
+        """Whether the language's rules are loaded."""
         return self.language in _loaded
+
+    def load(self) -> None:
+        """Load the language's rules, on any thread; the first `read` does it otherwise, in up to 35 ms."""
+        _lexer_for(self.language)
+        _loaded.add(self.language)
 
     def has_read(self, code: str) -> bool:
         """Whether nothing of `code` is left to read."""

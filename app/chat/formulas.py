@@ -1,7 +1,7 @@
 """Formulas drawn from TeX, each once for its size and colour, between the window's other work.
 
-The library that draws them takes about 0.2 s to load: that happens with the first formula, on a thread of its
-own. A formula takes 2 to 25 ms; they are drawn one by one when the window has nothing else to do.
+The library that draws them takes about 0.2 s to load, and a formula 2 to 25 ms: all that happens on a thread
+beside the window, and nothing of it before the first formula.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import re
 import threading
 import unicodedata
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
+
+from app.chat.aside import run_aside
 
 PIXMAPS = 200  # that are kept, more than a screen shows
 MARGIN = 0.5  # pixels around a formula: smooth edges reach beyond it
@@ -83,29 +83,21 @@ class Formulas(QObject):
     """The formulas of the program; get them from `formulas()`."""
 
     drawn = Signal()  # some that were asked for are there now, or turned out to be none
-    _loaded = Signal()
+    _done = Signal(object, object)  # FormulaKey, Formula or None
 
     def __init__(self) -> None:
         super().__init__()
         self._known: dict[FormulaKey, Formula | None] = {}  # None: it cannot be drawn
-        self._wanted: dict[FormulaKey, None] = {}
-        self._draw: Callable[[FormulaKey], Formula] | None = None
-        self._loading = False
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._draw_next)
-        self._loaded.connect(self._on_loaded)
+        self._wanted: set[FormulaKey] = set()
+        self._done.connect(self._on_done)
 
     def get(self, key: FormulaKey) -> Formula | None:
         """The formula if it is drawn; otherwise it is drawn soon and `drawn` tells."""
         if key in self._known:
             return self._known[key]
-        self._wanted[key] = None
-        if self._draw is not None:
-            self._timer.start(0)
-        elif not self._loading:
-            self._loading = True
-            threading.Thread(target=self._load, name="formulas", daemon=True).start()
+        if key not in self._wanted:
+            self._wanted.add(key)
+            run_aside(partial(self._draw, key))
         return None
 
     def is_wrong(self, key: FormulaKey) -> bool:
@@ -117,27 +109,18 @@ class Formulas(QObject):
         """Whether formulas are still to be drawn."""
         return bool(self._wanted)
 
-    def _load(self) -> None:
-        with suppress(ImportError):  # without the library all formulas are shown as their sources
-            _library()
-        self._loaded.emit()
-
-    def _on_loaded(self) -> None:
-        self._draw = draw
-        self._timer.start(0)
-
-    def _draw_next(self) -> None:
-        if self._draw is None or not self._wanted:
-            return
-        key = next(iter(self._wanted))
-        del self._wanted[key]
+    def _draw(self, key: FormulaKey) -> None:
+        """On the thread."""
         try:
-            self._known[key] = self._draw(key)
+            self._done.emit(key, draw(key))
         except FormulaError:
-            self._known[key] = None
+            self._done.emit(key, None)
+
+    @Slot(object, object)
+    def _on_done(self, key: FormulaKey, formula: Formula | None) -> None:
+        self._known[key] = formula
+        self._wanted.discard(key)
         self.drawn.emit()
-        if self._wanted:
-            self._timer.start(0)
 
 
 @cache

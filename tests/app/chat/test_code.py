@@ -35,7 +35,7 @@ def colors_of(area: CodeArea, line: int) -> dict[str, QColor]:
 
 def test_code_is_coloured_while_it_streams_in(area: CodeArea, qtbot: QtBot) -> None:
     area.set_code(PYTHON[:1])
-    qtbot.waitUntil(lambda: not area._more.isActive(), timeout=5000)  # the language is loaded apart
+    qtbot.waitUntil(area._lexer.is_ready, timeout=5000)  # the language is loaded beside the window
     for end in range(1, len(PYTHON) + 1):
         area.set_code(PYTHON[:end])
     colors = theme().colors
@@ -135,7 +135,7 @@ def test_what_only_the_end_of_the_code_tells_is_coloured_at_the_end(area: CodeAr
     area = CodeArea("bash")
     qtbot.addWidget(area)
     area.set_code(code[:1])
-    qtbot.waitUntil(lambda: not area._more.isActive(), timeout=5000)
+    qtbot.waitUntil(area._lexer.is_ready, timeout=5000)
     for end in range(1, len(code) + 1):
         area.set_code(code[:end])
     assert colors_of(area, 1) == {}
