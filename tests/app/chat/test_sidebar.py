@@ -98,25 +98,25 @@ def test_from_a_place_in_the_middle_the_reader_goes_on_to_both_ends(
     with qtbot.waitSignal(window.session.opened):
         window.session.open(chat)
     view = window.page.view
-    view.reveal(view._rows[100].id)
+    view.reveal(view.column.rows[100].id)
     qtbot.waitUntil(lambda: len(view.views) == 40, timeout=5000)
     assert [view.views[0].content(), view.views[-1].content()] == ["message 80", "message 119"]
-    assert "80" in view._earlier.text()
-    assert "80" in view._later.text()
-    view._later.click()
-    view._earlier.click()
+    assert "80" in view.column.earlier.text()
+    assert "80" in view.column.later.text()
+    view.column.later.click()
+    view.column.earlier.click()
     assert [view.views[0].content(), view.views[-1].content()] == ["message 40", "message 159"]
-    view._later.click()
+    view.column.later.click()
     assert view.views[-1].content() == "message 199"
-    assert view._later.isHidden()
-    view._lay_out(199)
-    view.reveal(view._rows[0].id)
+    assert view.column.later.isHidden()
+    view.column._lay_out(199)
+    view.reveal(view.column.rows[0].id)
     qtbot.waitUntil(lambda: len(view.views) == 40, timeout=5000)
     assert view.views[0].content() == "message 0"
-    assert view._earlier.isHidden()
+    assert view.column.earlier.isHidden()
     window.page.composer.set_text("sent from far above")
     window.page.composer.send_requested.emit("sent from far above")
-    qtbot.waitUntil(lambda: len(view._rows) == 202 and not window.session.busy, timeout=5000)
+    qtbot.waitUntil(lambda: len(view.column.rows) == 202 and not window.session.busy, timeout=5000)
     assert view.views[-1].content() == "Paris is the capital."
 
 

@@ -266,3 +266,13 @@ def test_versions_are_turned_over_by_the_keyboard_alone(
     focused = QApplication.focusWidget()  # there is no earlier one: the neighbour
     assert focused is not None
     assert view(window, 1).isAncestorOf(focused)
+
+
+def test_the_keyboard_is_not_lost_with_a_deleted_turn(qtbot: QtBot, window: MainWindow) -> None:
+    ask(qtbot, window, "One")
+    ask(qtbot, window, "Two")
+    window.activateWindow()
+    view(window, 3).tools.more.setFocus()
+    choose(window, 3, "Delete this question and its answer")
+    qtbot.waitUntil(lambda: len(shown(window)) == 2, timeout=5000)
+    assert QApplication.focusWidget() is window.page.view

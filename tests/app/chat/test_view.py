@@ -12,11 +12,12 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.chat.code import CodeArea
+from app.chat.column import FIRST, PAGE
 from app.chat.message import AssistantMessage
 from app.chat.prose import ProseArea
 from app.chat.prose_writer import ProseWriter
 from app.chat.text_area import open_link
-from app.chat.view import FIRST, PAGE, ConversationView
+from app.chat.view import ConversationView
 from app.storage import MessageRow, MessageState
 from app.theme import theme
 from engine.params import Role
@@ -228,7 +229,7 @@ def test_a_long_chat_lays_out_its_end_at_once_a_page_soon_and_the_rest_on_reques
     first = view.views[0]
     view.verticalScrollBar().setValue(0)
     top = first.mapTo(view.viewport(), QPoint(0, 0)).y()
-    view._show_earlier()
+    view.column.show_earlier()
     settle()
     assert len(view.views) == 2 * PAGE
     assert view.views[0].content() == "Message 20"
