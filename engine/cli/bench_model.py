@@ -53,7 +53,7 @@ def add_to(benchmarks: Any) -> None:
         type=int,
         default=_DEFAULTS.soak,
         metavar="TOKENS",
-        help="then write so many in 40 conversations, and watch memory and speed",
+        help="then write about so many in 40 conversations, and watch memory and speed",
     )
     add_subject(parser)
     shared.add_loading(parser, model=False)

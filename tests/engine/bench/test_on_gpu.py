@@ -38,6 +38,8 @@ def test_a_model_is_measured_within_its_budget(precision: str) -> None:
     assert rates.gpu is not None
     assert rates.copy is not None
     assert rates.gpu > rates.copy > 1e9
+    assert not any("calibrated" in note for note in report.notes)  # costs were measured
+    assert report.model["kernels"] is not None
     assert report.memory["within_budget"], report.memory
     assert report.memory["gpu_context"] > 0
     assert report.soak is not None
