@@ -43,7 +43,7 @@ def _read_file(path: Path, contents: Contents, report: ProgressCallback, cancel:
     for source in sources(path, report, cancel):
         found = Contents()
         try:
-            for number, value in enumerate(values_in(source.text), 1):
+            for number, value in enumerate(values_in(source.blocks), 1):
                 cancel.raise_if_cancelled()
                 _read_value(value, source, number, found)
         except UnreadableError as error:

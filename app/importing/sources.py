@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -15,7 +17,9 @@ from engine.progress import CancelToken, Progress, ProgressCallback
 from engine.units import format_bytes
 
 SUFFIXES = (".json", ".zip")
-_MOST_BYTES = 2**30  # of one JSON file; ten times what years of chats take
+_MOST_BYTES = (
+    2**32
+)  # of one JSON text; many times what years of chats take, and what a small zip can blow up to
 _BLOCK = 2**20
 _ZIP_START = b"PK\x03\x04"
 _ZIP_FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
@@ -23,30 +27,26 @@ _ZIP_FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Ru
 
 @dataclass(frozen=True)
 class Source:
-    """One JSON text. `name` is what the user knows it by; `required`: in a file of its own."""
+    """A JSON text in blocks, to be read once, before the next source is asked for.
+
+    `name` is what the user knows it by; `required`: there is no other beside it.
+    """
 
     name: str
-    text: str
+    blocks: Iterator[str]
     required: bool = True
 
 
 def sources(path: Path, report: ProgressCallback, cancel: CancelToken) -> Iterator[Source]:
-    """The JSON texts in the file at `path`. Raises `ImportFileError`, `Cancelled`."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(len(_ZIP_START))
-            if start == _ZIP_START:
-                yield from _in_archive(path, report, cancel)
-                return
-            file.seek(0)
-            size = path.stat().st_size
-            yield Source(path.name, _text(path, path.name, file, size, report, cancel))
-    except OSError as error:
-        raise unreadable(
-            path,
-            tr("The system reported: {error}.", error=error.strerror or error),
-            tr("Check that the file is there and may be read, then try again."),
-        ) from error
+    """The JSON texts in the file at `path`. These and their blocks raise `ImportFileError`, `Cancelled`."""
+    with _explained(path), path.open("rb") as file:
+        start = file.read(len(_ZIP_START))
+        if start == _ZIP_START:
+            yield from _in_archive(path, report, cancel)
+            return
+        file.seek(0)
+        size = path.stat().st_size
+        yield Source(path.name, _blocks(path, path.name, file, size, report, cancel))
 
 
 def unreadable(path: Path, why: str, action: str = "") -> ImportFileError:
@@ -59,16 +59,28 @@ def unreadable(path: Path, why: str, action: str = "") -> ImportFileError:
 
 
 def _in_archive(path: Path, report: ProgressCallback, cancel: CancelToken) -> Iterator[Source]:
+    with zipfile.ZipFile(path) as archive:
+        members = _chosen(archive.infolist())
+        if not members:
+            raise unreadable(path, tr("There are no chats in this archive."))
+        for member in members:
+            name = PurePosixPath(member.filename).name
+            with archive.open(member) as file:
+                blocks = _blocks(path, name, file, member.file_size, report, cancel)
+                yield Source(name, blocks, required=len(members) == 1)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Say of what the system or the archive reports what it means for the user."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = _chosen(archive.infolist())
-            if not members:
-                raise unreadable(path, tr("There are no chats in this archive."))
-            for member in members:
-                name = PurePosixPath(member.filename).name
-                with archive.open(member) as file:
-                    text = _text(path, name, file, member.file_size, report, cancel)
-                yield Source(name, text, required=len(members) == 1)
+        yield
+    except OSError as error:
+        raise unreadable(
+            path,
+            tr("The system reported: {error}.", error=error.strerror or error),
+            tr("Check that the file is there and may be read, then try again."),
+        ) from error
     except _ZIP_FAULTS as error:
         damaged = tr("The archive is damaged, encrypted, or packed in an unknown way: {error}.", error=error)
         raise unreadable(path, damaged, tr("Get the file once more, then try again.")) from error
@@ -82,23 +94,26 @@ def _chosen(members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
     return theirs or files
 
 
-def _text(
+def _blocks(
     path: Path, name: str, file: IO[bytes], size: int, report: ProgressCallback, cancel: CancelToken
-) -> str:
-    """What the file holds, block by block; it may be longer than `size` says."""
-    large = tr("“{name}” is larger than {size}.", name=name, size=format_bytes(_MOST_BYTES))
-    if size > _MOST_BYTES:
-        raise unreadable(path, large)
-    blocks: list[bytes] = []
+) -> Iterator[str]:
+    """What the file holds; it may be longer than `size` says."""
+    decoder = getincrementaldecoder("utf-8-sig")()
     done = 0
-    while block := file.read(_BLOCK):
+    ended = False
+    while not ended:
         cancel.raise_if_cancelled()
+        with _explained(path):
+            block = file.read(_BLOCK)
+        ended = not block
         done += len(block)
-        if done > _MOST_BYTES:
+        if max(done, size) > _MOST_BYTES:
+            large = tr("“{name}” is larger than {size}.", name=name, size=format_bytes(_MOST_BYTES))
             raise unreadable(path, large)
-        blocks.append(block)
+        try:
+            text = decoder.decode(block, final=ended)
+        except UnicodeDecodeError as error:
+            raise unreadable(path, tr("“{name}” is not a text in UTF-8.", name=name)) from error
         report(Progress(tr("Reading “{name}”", name=name), done, size, "B"))
-    try:
-        return b"".join(blocks).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise unreadable(path, tr("“{name}” is not a text in UTF-8.", name=name)) from error
+        if text:
+            yield text

@@ -70,9 +70,13 @@ class Task(QObject, Generic[Result]):
         QTimer.singleShot(SHOW_AFTER_MS, self, self._show)
         application = QCoreApplication.instance()
         if application is not None:
-            application.aboutToQuit.connect(self.token.cancel)
+            application.aboutToQuit.connect(self._cancel)  # a slot: goes with this object
         self._background: Background[Result] = Background(title, self)
         self._background.run(lambda: work(self._note, self.token), self._done, self._failed)
+
+    @Slot()
+    def _cancel(self) -> None:
+        self.token.cancel()
 
     def _note(self, progress: Progress) -> None:
         self._latest = progress  # in the work's thread; the timer fetches it

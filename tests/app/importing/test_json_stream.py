@@ -1,4 +1,5 @@
 import json
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -14,10 +15,41 @@ JSON = st.recursive(
 )
 
 
-@given(JSON, st.sampled_from([None, 1, 3]))
-def test_an_array_gives_its_elements_and_anything_else_itself(value: object, indent: int | None) -> None:
+def blocks_of(text: str, length: int) -> list[str]:
+    return [text[place : place + length] for place in range(0, len(text), length)]
+
+
+@given(JSON, st.sampled_from([None, 1, 3]), st.integers(1, 30), st.booleans())
+def test_an_array_gives_its_elements_and_anything_else_itself(
+    value: object, indent: int | None, length: int, ascii_only: bool
+) -> None:
+    text = f" \n{json.dumps(value, indent=indent, ensure_ascii=ascii_only)}\r\n"
     expected = value if isinstance(value, list) else [value]
-    assert list(values_in(f" \n{json.dumps(value, indent=indent)}\r\n")) == expected
+    assert list(values_in(blocks_of(text, length))) == expected
+
+
+@given(JSON, st.integers(1, 30), st.integers(0, 1000))
+def test_a_text_that_was_cut_off_is_damaged(value: object, length: int, cut: int) -> None:
+    text = json.dumps([value])
+    with pytest.raises(UnreadableError):
+        list(values_in(blocks_of(text[: cut % len(text)], length)))
+
+
+def test_no_more_is_read_than_is_asked_for() -> None:
+    read = 0
+
+    def blocks() -> Iterator[str]:
+        nonlocal read
+        yield "["
+        for number in range(1000):
+            read += 1
+            yield f'{{"chat": {number}}},\n'
+        yield "7]"
+
+    values = values_in(blocks())
+    assert [next(values) for _ in range(10)] == [{"chat": number} for number in range(10)]
+    assert read < 15
+    assert sum(1 for _ in values) == 991
 
 
 @pytest.mark.parametrize(
@@ -42,4 +74,6 @@ def test_an_array_gives_its_elements_and_anything_else_itself(value: object, ind
 )
 def test_damage_is_named(text: str, words: str) -> None:
     with pytest.raises(UnreadableError, match=words):
-        list(values_in(text))
+        list(values_in([text]))
+    with pytest.raises(UnreadableError, match=words):
+        list(values_in(blocks_of(text, 7)))
