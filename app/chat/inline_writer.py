@@ -42,7 +42,7 @@ class InlineWriter:
     """Inserts inline tokens at a cursor."""
 
     def __init__(self, cursor: QTextCursor, font: QFont, colors: Colors) -> None:
-        self._cursor, self._font, self._colors = cursor, font, colors
+        self.cursor, self._font, self._colors = cursor, font, colors
         self._fixed = monospace()
         self.undrawn: list[QTextCursor] = []  # the formulas that are not drawn yet
 
@@ -85,7 +85,7 @@ class InlineWriter:
         characters.setFontPointSize(self._fixed.pointSizeF() * (look.scale if look else 1.0))
         characters.setFontFixedPitch(True)
         characters.setBackground(self._colors.code)
-        self._cursor.insertText(code, characters)
+        self.cursor.insertText(code, characters)
 
     def write_formula(self, characters: QTextCharFormat) -> None:
         """Insert a formula by its format; one that cannot be drawn as its source."""
@@ -93,10 +93,10 @@ class InlineWriter:
         if formulas().is_wrong(key):
             self.write_code(with_source(characters))
             return
-        place = self._cursor.position()
-        self._cursor.insertText(CHARACTER, characters)
+        place = self.cursor.position()
+        self.cursor.insertText(CHARACTER, characters)
         if formulas().get(key) is None:
-            waiting = QTextCursor(self._cursor)
+            waiting = QTextCursor(self.cursor)
             waiting.setPosition(place)
             waiting.setKeepPositionOnInsert(True)
             self.undrawn.append(waiting)
@@ -119,7 +119,7 @@ class InlineWriter:
 
     def _insert(self, text: str, look: Look) -> None:
         if text:
-            self._cursor.insertText(text, self._format(look))
+            self.cursor.insertText(text, self._format(look))
 
     def _format(self, look: Look) -> QTextCharFormat:
         characters = QTextCharFormat()

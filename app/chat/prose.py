@@ -29,6 +29,7 @@ class ProseArea(TextArea):
         super().__init__(parent)
         self._blocks: list[str] = []
         self._tail = ""  # the open tail's source
+        self._table = ""  # the same as far as it is rendered, if it is a table
         self._tail_start = QTextCursor(self.document())
         self._tail_start.setKeepPositionOnInsert(True)
         self._settled_end = QTextBlockFormat()  # of the block that the tail is rendered behind
@@ -56,7 +57,7 @@ class ProseArea(TextArea):
         self._later.stop()
         self._replace_tail(source)
         self._blocks.append(source)
-        self._tail = ""
+        self._tail = self._table = ""
         self._cost = 0
         self._tail_start.movePosition(QTextCursor.MoveOperation.End)
         self._settled_end = self._tail_start.blockFormat()
@@ -78,7 +79,7 @@ class ProseArea(TextArea):
         """Take over the theme's new colours and font."""
         blocks, tail = self._blocks, self._tail
         self._later.stop()
-        self._blocks, self._tail, self._settled_end = [], "", QTextBlockFormat()
+        self._blocks, self._tail, self._table, self._settled_end = [], "", "", QTextBlockFormat()
         self.document().clear()
         self._set_indent()
         for block in blocks:
@@ -105,9 +106,19 @@ class ProseArea(TextArea):
         touched = selection.hasSelection() and selection.selectionEnd() > start
         anchor, position = selection.anchor(), selection.position()
         before = self._tail_text() if touched else ""
+        if not self._extend_table(source):
+            self._write_tail(source)
+        if touched:
+            after = self._tail_text()
+            selection.setPosition(start + moved(anchor - start, before, after))
+            place = start + moved(position - start, before, after)
+            selection.setPosition(place, QTextCursor.MoveMode.KeepAnchor)
+            self.setTextCursor(selection)
+
+    def _write_tail(self, source: str) -> None:
         cursor = QTextCursor(self.document())
         cursor.beginEditBlock()
-        cursor.setPosition(start)
+        cursor.setPosition(self._tail_start.position())
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         cursor.removeSelectedText()
         cursor.setBlockFormat(self._settled_end)  # an empty block takes over the format of what is removed
@@ -116,12 +127,24 @@ class ProseArea(TextArea):
         cursor.endEditBlock()
         self._quotes = self._quotes or ">" in source
         self._watch.add(writer.undrawn)
-        if touched:
-            after = self._tail_text()
-            selection.setPosition(start + moved(anchor - start, before, after))
-            place = start + moved(position - start, before, after)
-            selection.setPosition(place, QTextCursor.MoveMode.KeepAnchor)
-            self.setTextCursor(selection)
+        self._table = source if writer.wrote_one_table else ""
+
+    def _extend_table(self, source: str) -> bool:
+        """Write only the new rows if the tail is a table that has grown; False if it is not."""
+        kept = self._table.count("\n")  # lines that were complete
+        if kept < 2 or not source.startswith(self._table[: self._table.rindex("\n") + 1]):
+            return False
+        cursor = QTextCursor(self.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        table = QTextCursor(cursor.block().previous()).currentTable()
+        writer = ProseWriter(cursor, self.font(), theme().colors)
+        cursor.beginEditBlock()
+        extended = table is not None and writer.write_rows(table, source, kept)
+        cursor.endEditBlock()
+        if extended:
+            self._watch.add(writer.undrawn)
+            self._table = source
+        return extended
 
     def _tail_text(self) -> str:
         cursor = QTextCursor(self._tail_start)

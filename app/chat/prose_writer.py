@@ -17,13 +17,14 @@ from PySide6.QtGui import (
     QTextLength,
     QTextList,
     QTextListFormat,
+    QTextTable,
 )
 
 from app.chat.document_end import is_started, leave_table, start_block
 from app.chat.formula_object import formula_format
 from app.chat.inline_writer import InlineWriter, Look
 from app.chat.markdown import parse
-from app.chat.table_writer import Row, read_table, write_table
+from app.chat.table_writer import Row, is_one_table, read_table, rewrite_rows, write_table
 from app.theme_colors import Colors
 
 LINE_GAP = 0.35  # between lines, of a line's height: easier to read than Qt's 0
@@ -69,6 +70,7 @@ class ProseWriter:
         self._block, self._plain = plain_format(font, colors)
         self._inline = InlineWriter(cursor, font, colors)
         self.undrawn = self._inline.undrawn
+        self.wrote_one_table = False  # and nothing else
         self._lists: list[_List] = []
         self._quotes = 0
         self._item_begins = False  # the next block is the first of a list's item
@@ -77,6 +79,7 @@ class ProseWriter:
     def write(self, source: str) -> None:
         """Append a piece of Markdown."""
         tokens = parse(source)
+        self.wrote_one_table = is_one_table(tokens)
         index = 0
         while index < len(tokens):
             token = tokens[index]
@@ -86,6 +89,19 @@ class ProseWriter:
             else:
                 self._take(token)
             index += 1
+
+    def write_rows(self, table: QTextTable, source: str, kept: int) -> bool:
+        """Write what has come to a table: its source's lines from `kept` on, the first two being its heading.
+
+        False, and nothing is written, if the source is more than a table.
+        """
+        lines = source.split("\n")
+        tokens = parse("\n".join([*lines[:2], *lines[kept:]]))
+        if not is_one_table(tokens):
+            return False
+        rows, _ = read_table(tokens, 0)
+        rewrite_rows(table, kept - 1, rows[1:], self._inline)
+        return True
 
     def _take(self, token: Token) -> None:
         match token.type:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markdown_it.token import Token
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextFrameFormat, QTextTableFormat
+from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextFrameFormat, QTextTable, QTextTableFormat
 
 from app.chat.document_end import start_table, thin_block
 from app.chat.inline_writer import InlineWriter, Look
@@ -29,6 +29,12 @@ class Cell:
 
 
 Row = list[Cell]
+
+
+def is_one_table(tokens: Sequence[Token]) -> bool:
+    """Whether the tokens are those of a table and nothing else."""
+    kinds = [token.type for token in tokens if token.type.startswith("table")]
+    return kinds == ["table_open", "table_close"] and tokens[0].type + tokens[-1].type == "".join(kinds)
 
 
 def read_table(tokens: Sequence[Token], start: int) -> tuple[list[Row], int]:
@@ -66,21 +72,32 @@ def write_table(
     layout.setBottomMargin(space_below)  # Qt does not heed the margin of a block behind a table
     layout.setHeaderRowCount(1)
     start_table(cursor)
-    columns = max(len(row) for row in rows)
-    table = cursor.insertTable(len(rows), columns, layout)
-    for number, row in enumerate(rows):
+    table = cursor.insertTable(len(rows), max(len(row) for row in rows), layout)
+    for column in range(table.columns()):
+        place = table.cellAt(0, column)
+        ground = place.format()
+        ground.setBackground(colors.surface)
+        place.setFormat(ground)
+    _fill(table, 0, rows, inline)
+    cursor.setPosition(table.lastPosition() + 1)
+    cursor.setBlockFormat(thin_block())
+
+
+def rewrite_rows(table: QTextTable, first: int, rows: list[Row], inline: InlineWriter) -> None:
+    """Put `rows` in the place of the table's rows from `first` on: the table has grown."""
+    if table.rows() > first:
+        table.removeRows(first, table.rows() - first)
+    table.appendRows(len(rows))
+    _fill(table, first, rows, inline)
+
+
+def _fill(table: QTextTable, first: int, rows: list[Row], inline: InlineWriter) -> None:
+    for number, row in enumerate(rows, first):
         for column, cell in enumerate(row):
-            place = table.cellAt(number, column)
-            if number == 0:
-                ground = place.format()
-                ground.setBackground(colors.surface)
-                place.setFormat(ground)
-            at = place.firstCursorPosition()
+            at = table.cellAt(number, column).firstCursorPosition()
             block = QTextBlockFormat()
             if cell.alignment is not None:
                 block.setAlignment(cell.alignment)
             at.setBlockFormat(block)
-            cursor.setPosition(at.position())
+            inline.cursor.setPosition(at.position())
             inline.write(cell.tokens, Look(bold=number == 0))
-    cursor.setPosition(table.lastPosition() + 1)
-    cursor.setBlockFormat(thin_block())

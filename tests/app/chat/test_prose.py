@@ -6,7 +6,9 @@ from PySide6.QtGui import QTextBlock, QTextBlockFormat, QTextCursor, QTextFormat
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.chat import table_writer
 from app.chat.blocks import split
+from app.chat.formulas import formulas
 from app.chat.prose import QUICK, ProseArea
 from app.theme import theme
 
@@ -157,3 +159,56 @@ def test_a_selection_across_settled_text_and_tail_stays(area: ProseArea) -> None
     area.set_tail("tail **bold** and")
     area.add_settled("tail **bold** and on")
     assert area.textCursor().selectedText() == "text\u2029tail"
+
+
+TABLE = "| a | b |\n|---|--:|\n" + "".join(f"| row {n} | *{n}* $x$ |\n" for n in range(12))
+
+
+def test_a_growing_table_is_extended_by_its_new_rows(
+    area: ProseArea, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[int] = []
+    fill = table_writer._fill
+
+    def counting(table: QTextTable, first: int, rows: list[object], inline: object) -> None:
+        written.append(len(rows))
+        fill(table, first, rows, inline)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(table_writer, "_fill", counting)
+    area.add_settled("before")
+    for end in range(1, len(TABLE) + 1):
+        area.set_tail(TABLE[:end])
+        area._render_tail()
+    assert len(written) > 100
+    assert max(written[10:]) <= 2
+
+
+@pytest.mark.parametrize(
+    "source", [TABLE, TABLE + "not a row", TABLE + "> quote", TABLE.replace("--:", "---")]
+)
+def test_a_table_in_pieces_is_the_table_at_once(area: ProseArea, qtbot: QtBot, source: str) -> None:
+    whole = ProseArea()
+    qtbot.addWidget(whole)
+    for made in (whole, area):
+        made.add_settled("before")
+    for end in range(1, len(source) + 1):
+        area.set_tail(source[:end])
+        area._render_tail()
+    area.add_settled(source)
+    whole.add_settled(source)
+    for made in (whole, area):
+        made.add_settled("after")
+    qtbot.waitUntil(lambda: not formulas().busy, timeout=20_000)
+    assert area.toPlainText() == whole.toPlainText()
+    assert area.toHtml() == whole.toHtml()
+
+
+def test_a_selection_in_a_growing_table_stays(area: ProseArea) -> None:
+    area.set_tail(TABLE[:-30])
+    cursor = area.document().find("row 10")
+    assert cursor.hasSelection()
+    area.setTextCursor(cursor)
+    area.set_tail(TABLE)
+    area._render_tail()
+    area.add_settled(TABLE)
+    assert area.textCursor().selectedText() == "row 10"
