@@ -175,7 +175,7 @@ class ScriptedFactory:
 
 
 class Beat(QObject):
-    """Notes how late each beat of the GUI thread is, and the processor time of each turn of its loop, in ms."""
+    """Notes how late each beat of the GUI thread is, and what each turn of its loop takes, in ms."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -141,3 +141,20 @@ def test_a_wide_formula_is_made_to_fit(body: MessageBody, qtbot: QtBot) -> None:
     body.finish()
     wait_until_drawn(qtbot)
     assert area(body).document().size().width() <= area(body).viewport().width() + 1
+
+
+def test_formulas_take_the_colour_of_the_theme(body: MessageBody, qtbot: QtBot) -> None:
+    def colors() -> set[str]:
+        image = area(body).grab().toImage()
+        points = ((x, y) for x in range(image.width()) for y in range(image.height()))
+        return {image.pixelColor(x, y).name() for x, y in points}
+
+    body.append("$\\blacksquare\\blacksquare$")
+    body.finish()
+    wait_until_drawn(qtbot)
+    assert area(body).toPlainText() == CHARACTER
+    assert theme().colors.text.name() in colors()
+    theme().apply("dark")
+    wait_until_drawn(qtbot)
+    assert theme().colors.text.name() in colors()
+    theme().apply("light")
