@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,3 +101,21 @@ def test_an_export_that_fails_says_why(
     dialog = window.findChild(MessageDialog)
     assert dialog is not None
     dialog.reject()
+
+
+def test_an_export_ends_with_the_program(
+    qtbot: QtBot,
+    window: QWidget,
+    flow: ExportFlow,
+    storage: StorageThread,
+    chat: Conversation,
+    tmp_path: Path,
+) -> None:
+    gate = threading.Event()
+    storage.run(lambda _: gate.wait(10))  # the chat cannot be read yet
+    task = flow.export(ExportJob((chat.id,), tmp_path / "x.md", KINDS[0], ExportOptions()))
+    with qtbot.waitSignal(task.destroyed):
+        flow.stop()
+    gate.set()
+    assert not (tmp_path / "x.md").exists()
+    assert window.findChild(MessageDialog) is None
