@@ -57,6 +57,7 @@ class BlockSplitter:
         self._partial = ""  # the line that has no end yet
         self._fence: _Fence | None = None
         self._item: re.Match[str] | None = None  # how the open block begins, if it is an item of a list
+        self._indent = 0  # of the code before: text behind it, in the same item of a list, has the same
         self._settled: list[Block] = []
 
     def feed(self, text: str) -> list[Block]:
@@ -87,6 +88,8 @@ class BlockSplitter:
             return Block(BlockKind.CODE, "\n".join(lines), self._fence.language)
         partial = self._partial.rstrip("\r")
         start = partial.strip()
+        if not partial[: self._indent].strip():
+            partial = partial[self._indent :]
         if start.startswith(("```", "~~~")) or set(start) in ({"`"}, {"~"}):
             partial = ""  # perhaps the start of a fence: shown once it is known to be none
         text = "\n".join([*self._lines, partial])
@@ -99,16 +102,25 @@ class BlockSplitter:
             else:
                 self._lines.append(self._fence.dedent(line))
             return
+        line = self._without_indent(line)
         opening = _FENCE.match(line)
         if opening is not None:
             self._settle_prose()
             info = opening["info"].split()
-            indent = len(opening["indent"].expandtabs(4))
-            self._fence = _Fence(opening["fence"], indent, info[0] if info else "")
+            self._indent += len(opening["indent"].expandtabs(4))
+            self._fence = _Fence(opening["fence"], self._indent, info[0] if info else "")
         elif not line.strip():
             self._take_blank(line)
         else:
             self._take_text(line)
+
+    def _without_indent(self, line: str) -> str:
+        """A line behind the code of a list's item, where four spaces would make it code, too."""
+        if not line.strip():
+            return line
+        if line[: self._indent].strip():
+            self._indent = 0  # the item has ended
+        return line[self._indent :]
 
     def _take_blank(self, line: str) -> None:
         if self._item is not None:

@@ -56,6 +56,10 @@ def test_paragraphs_settle_at_the_blank_line() -> None:
         ("1. do\n   ```sh\n   ls\n     -l\n   ```\n2. done", [
             (PROSE, "1. do", ""), (CODE, "ls\n  -l", "sh"), (PROSE, "2. done", "")
         ]),
+        ("1. do\n\n    ```\n    a\n    ```\n\n    then\n    ```\n     b\n    ```\n2. done\n    - c", [
+            (PROSE, "1. do", ""), (CODE, "a", ""), (PROSE, "then", ""), (CODE, " b", ""),
+            (PROSE, "2. done\n    - c", ""),
+        ]),
         ("- a\n\n- b\n\n  more\n\nend", [
             (PROSE, "- a", ""), (PROSE, "- b\n\n  more", ""), (PROSE, "end", "")
         ]),
