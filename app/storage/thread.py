@@ -199,11 +199,12 @@ class StorageThread(QObject):
 
     def _next(self, store: ChatStore) -> Callable[[ChatStore], None] | None:
         """The next job. While there is none, the search index is brought up to date step by step."""
-        try:
-            while self._jobs.empty() and store.index_some():
-                pass
-        except StorageError as error:  # a search would say so; it is tried again after the next job
-            _log.warning("The search index is behind: %s", error)
+        while self._jobs.empty():
+            outcome = _outcome(store.index_some)
+            if isinstance(outcome, StorageError):  # a search would say so; it is tried after the next job
+                _log.warning("The search index is behind: %s", outcome)
+            if outcome != (True,):
+                break
         return self._jobs.get()
 
 

@@ -20,6 +20,7 @@ from hypothesis.stateful import (
 )
 
 from app.storage import MessageState, StorageError, open_store
+from app.storage.branches import Node, Tree
 
 TEXT = st.text(max_size=20)
 WORDS = st.text("abAB%_ é", max_size=6)  # small, so that searches find something
@@ -32,6 +33,7 @@ class ModelMessage:
     content: str
     state: str = "complete"
     active: bool = True
+    parent: int | None = None
 
 
 @dataclass
@@ -39,11 +41,24 @@ class ModelChat:
     title: str
     system_prompt: str
     deleted: datetime | None = None
+    pinned: bool = False
+    archived: bool = False
     draft: str = ""
     messages: list[ModelMessage] = field(default_factory=list)
 
     def active(self) -> list[ModelMessage]:
         return [message for message in self.messages if message.active]
+
+    def tree(self) -> Tree:
+        return Tree(Node(row.id, row.parent, row.role, row.active) for row in self.messages)
+
+    def show(self, path: tuple[int, ...]) -> None:
+        for message in self.messages:
+            message.active = message.id in path
+
+    def put(self, message: ModelMessage) -> None:
+        message.parent = max((row.id for row in self.active()), default=None)
+        self.messages.append(message)
 
     def contains(self, sought: str) -> bool:
         texts = [self.title, *(message.content for message in self.active())]
@@ -127,7 +142,7 @@ class Chats(RuleBasedStateMachine):
     def add(self, chat: int, content: str, role: str) -> None:
         if chat in self.model:
             row = self.store.add_message(chat, role, content)  # type: ignore[arg-type]
-            self.model[chat].messages.append(ModelMessage(row.id, role, content))
+            self.model[chat].put(ModelMessage(row.id, role, content))
             self.touch(chat)
 
     @rule(target=answers, chat=chats, question=TEXT)
@@ -135,12 +150,104 @@ class Chats(RuleBasedStateMachine):
         if chat not in self.model:
             return multiple()
         exchange = self.store.begin_exchange(chat, question)
-        messages = self.model[chat].messages
-        messages.append(ModelMessage(exchange.history[-1].id, "user", question))
+        model = self.model[chat]
+        model.put(ModelMessage(exchange.history[-1].id, "user", question))
         assert [row.id for row in exchange.history] == [row.id for row in self.model[chat].active()]
-        messages.append(ModelMessage(exchange.answer.id, "assistant", "", "streaming"))
+        model.put(ModelMessage(exchange.answer.id, "assistant", "", "streaming"))
         self.touch(chat)
         return exchange.answer.id
+
+    def choose(self, chat: int, number: int, *, shown: bool = True) -> ModelMessage | None:
+        model = self.model.get(chat)
+        rows = [] if model is None else model.active() if shown else model.messages
+        return rows[number % len(rows)] if rows else None
+
+    @rule(target=answers, chat=chats, number=st.integers(0, 9), text=WORDS)
+    def edit(self, chat: int, number: int, text: str) -> object:
+        row = self.choose(chat, number)
+        if row is None or row.role != "user":
+            return multiple()
+        exchange = self.store.begin_edited(row.id, text)
+        model = self.model[chat]
+        for later in model.active():
+            later.active = later.id < row.id
+        model.put(ModelMessage(exchange.history[-1].id, "user", text))
+        model.put(ModelMessage(exchange.answer.id, "assistant", "", "streaming"))
+        self.touch(chat)
+        return exchange.answer.id
+
+    @rule(chat=chats, number=st.integers(0, 9), text=WORDS)
+    def put_right(self, chat: int, number: int, text: str) -> None:
+        row = self.choose(chat, number)
+        if row is not None and row.role == "assistant":
+            rows = self.store.edit_answer(row.id, text)
+            for later in self.model[chat].active():
+                later.active = later.id < row.id
+            self.model[chat].put(ModelMessage(rows[-1].id, "assistant", text))
+            self.touch(chat)
+
+    @rule(chat=chats, number=st.integers(0, 9))
+    def turn_over(self, chat: int, number: int) -> None:
+        row = self.choose(chat, number, shown=False)
+        if row is not None:
+            path = self.model[chat].tree().path_through(row.id)
+            assert [shown.id for shown in self.store.show_version(row.id)] == list(path)
+            self.model[chat].show(path)
+
+    @rule(chat=chats, number=st.integers(0, 9))
+    def delete_turn_and_undo(self, chat: int, number: int) -> None:
+        row = self.choose(chat, number)
+        if row is None:
+            return
+        model = self.model[chat]
+        turn = model.tree().turn_of(row.id)
+        above = model.tree().nodes[turn[0]].parent
+        rest = Tree(
+            Node(node.id, above if node.parent in turn else node.parent, node.role)
+            for node in model.tree().nodes.values()
+            if node.id not in turn
+        )
+        kept = [shown.id for shown in model.active() if shown.id not in turn]
+        deleted, left = self.store.delete_turn(row.id)
+        assert [shown.id for shown in left] == [*kept, *rest.newest_after(kept[-1] if kept else None)]
+        shown = [again.id for again in self.store.restore_turn(deleted)]
+        assert turn[0] in shown
+        model.show(tuple(shown))
+        self.touch(chat)
+
+    @rule(chat=chats, pinned=st.booleans())
+    def pin(self, chat: int, pinned: bool) -> None:
+        if chat in self.model:
+            assert self.store.pin(chat, pinned).pinned is pinned
+            self.model[chat].pinned = pinned
+
+    @rule(chat=chats, archived=st.booleans())
+    def archive(self, chat: int, archived: bool) -> None:
+        if chat in self.model:
+            assert self.store.archive(chat, archived).archived is archived
+            self.model[chat].archived = archived
+
+    @rule(target=chats, chat=chats)
+    def duplicate(self, chat: int) -> object:
+        if chat not in self.model:
+            return multiple()
+        copy = self.store.duplicate(chat)
+        model = self.model[chat]
+        rows = self.store.messages(copy.id, all_versions=True)
+        ids = {old.id: new.id for old, new in zip(model.messages, rows, strict=True)}
+        self.model[copy.id] = ModelChat(f"{model.title} (copy)", model.system_prompt)
+        for old in model.messages:
+            state = "interrupted" if old.state == "streaming" else old.state
+            parent = None if old.parent is None else ids[old.parent]
+            self.model[copy.id].messages.append(
+                ModelMessage(ids[old.id], old.role, old.content, state, old.active, parent)
+            )
+        self.order.insert(0, copy.id)
+        return copy.id
+
+    @rule()
+    def index(self) -> None:
+        self.store.index_some()
 
     @rule(target=answers, chat=chats)
     def regenerate(self, chat: int) -> object:
@@ -154,7 +261,7 @@ class Chats(RuleBasedStateMachine):
         assert [row.id for row in exchange.history] == [row.id for row in active[: users[-1] + 1]]
         for message in active[users[-1] + 1 :]:
             message.active = False
-        self.model[chat].messages.append(ModelMessage(exchange.answer.id, "assistant", "", "streaming"))
+        self.model[chat].put(ModelMessage(exchange.answer.id, "assistant", "", "streaming"))
         self.touch(chat)
         return exchange.answer.id
 
@@ -204,6 +311,8 @@ class Chats(RuleBasedStateMachine):
 
     @rule(sought=WORDS)
     def search(self, sought: str) -> None:
+        if not sought.split():
+            return  # that is the list
         expected = [
             chat for chat in self.order if not self.model[chat].deleted and self.model[chat].contains(sought)
         ]
@@ -234,9 +343,12 @@ class Chats(RuleBasedStateMachine):
         if not hasattr(self, "store"):
             return
         lines = self.store.conversations()
+        alive = [chat for chat in self.order if not self.model[chat].deleted]
+        listed = [chat for chat in alive if not self.model[chat].archived]
         assert [line.conversation.id for line in lines] == [
-            chat for chat in self.order if not self.model[chat].deleted
+            chat for pinned in (True, False) for chat in listed if self.model[chat].pinned is pinned
         ]
+        assert self.store.archived_count() == len(alive) - len(listed)
         for line in lines:
             assert line.messages == len(self.model[line.conversation.id].active())
         for chat, model in self.model.items():
@@ -245,9 +357,13 @@ class Chats(RuleBasedStateMachine):
             assert conversation.deleted == model.deleted
             assert self.store.draft(chat) == model.draft
             rows = self.store.messages(chat, all_versions=True)
-            assert [(row.id, row.role, row.content, row.state.value, row.active) for row in rows] == [
-                (row.id, row.role, row.content, row.state, row.active) for row in model.messages
+            assert [
+                (row.id, row.role, row.content, row.state.value, row.active, row.parent) for row in rows
+            ] == [
+                (row.id, row.role, row.content, row.state, row.active, row.parent) for row in model.messages
             ]
+            tree = model.tree()
+            assert [row.versions for row in rows] == [tree.versions(row.id) for row in rows]
             assert [row.id for row in self.store.messages(chat)] == [row.id for row in model.active()]
 
     def teardown(self) -> None:

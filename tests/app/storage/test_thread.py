@@ -247,3 +247,35 @@ def test_the_end_of_the_application_closes_it(qtbot: QtBot, database: Path, qapp
     qapp.aboutToQuit.emit()
     with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("SELECT content FROM draft").fetchall() == [("kept",)]
+
+
+def test_the_search_index_is_filled_while_nothing_else_is_asked(
+    storage: StorageThread, caller: Caller, qtbot: QtBot, database: Path
+) -> None:
+    def fill(store: ChatStore) -> None:
+        chat = store.create_conversation("x")
+        for number in range(120):
+            store.add_message(chat.id, "user", f"message {number}")
+
+    def behind() -> int:
+        with closing(sqlite3.connect(database)) as connection:
+            return int(connection.execute("SELECT count(*) FROM unindexed").fetchone()[0])
+
+    caller.result(storage.run(fill))
+    qtbot.waitUntil(lambda: behind() == 0, timeout=5000)
+
+
+def test_a_fault_of_the_index_stops_nothing(
+    storage: StorageThread,
+    caller: Caller,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(_: ChatStore) -> bool:
+        raise ValueError("never foreseen")
+
+    monkeypatch.setattr(ChatStore, "index_some", fail)
+    for _ in range(3):
+        assert caller.result(storage.run(ChatStore.create_conversation, "x")).title == "x"
+        qtbot.waitUntil(lambda: "index is behind" in caplog.text, timeout=5000)
