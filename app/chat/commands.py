@@ -28,10 +28,10 @@ class ChatCommands:
 
     def rename(self) -> None:
         """Edit the chat's title in the list."""
-        if self._session.conversation is not None:
+        chat = self._session.conversation
+        if chat is not None:
             self._sidebar.show()
-            self._sidebar.select(self._session.conversation.id)
-            self._sidebar.list.rename_current()
+            self._sidebar.rename(chat.id, archived=chat.archived)
 
     def pin(self) -> None:
         """Keep the chat at the top of the list, or no longer."""

@@ -28,6 +28,7 @@ class SideBar(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.model = model
         self._sought = ""  # what the list shows the results of
+        self._rename_when_listed: int | None = None
         self._open_when_found = False  # Enter was pressed before the results were there
         self.new_button = QPushButton(tr("New chat"))
         self.new_button.setToolTip(tr("Begin a new chat (Ctrl+N)"))
@@ -96,6 +97,19 @@ class SideBar(QWidget):
         self.list.setAccessibleDescription(text)
         if self._open_when_found:
             self._open_first()
+        if self._rename_when_listed is not None and self.model.row_of(self._rename_when_listed) >= 0:
+            self.rename(self._rename_when_listed, archived=self.archive_button.isChecked())
+
+    def rename(self, conversation_id: int, *, archived: bool) -> None:
+        """Edit a chat's title in the list, which first shows the chat if it does not."""
+        if self.model.row_of(conversation_id) >= 0:
+            self._rename_when_listed = None
+            self.select(conversation_id)
+            self.list.rename_current()
+            return
+        self._rename_when_listed = conversation_id
+        self.search.clear()
+        self.archive_button.setChecked(archived)
 
     def select(self, conversation_id: int | None) -> None:
         """Mark the chat that is shown, without opening it again."""

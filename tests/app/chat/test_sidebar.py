@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTextEdit
 from pytestqt.qtbot import QtBot
 
 from app.chat.list_model import ChatListModel
@@ -183,3 +183,22 @@ def test_the_menu_keeps_up_with_the_chat_that_is_shown(
     qtbot.waitUntil(lambda: listed(window) == ["b", "a"], timeout=5000)
     actions["duplicate"].trigger()
     qtbot.waitUntil(lambda: listed(window) == ["a (copy)", "b", "a"], timeout=5000)
+
+
+def test_a_chat_that_is_not_in_the_list_is_renamed_all_the_same(
+    qtbot: QtBot, window: MainWindow, storage: StorageThread
+) -> None:
+    chat, _ = fill(qtbot, window, storage, {"a": ["x"], "b": ["x"]})
+    with qtbot.waitSignal(window.session.opened):
+        window.session.open(chat)
+    window.menus.actions["archive"].trigger()
+    qtbot.waitUntil(lambda: listed(window) == ["b"], timeout=5000)
+    window.sidebar.search.setText("nowhere")
+    qtbot.waitUntil(lambda: listed(window) == [], timeout=5000)
+    window.menus.actions["rename"].trigger()
+    qtbot.waitUntil(lambda: bool(window.sidebar.list.findChildren(QLineEdit)), timeout=5000)
+    editor = window.sidebar.list.findChildren(QLineEdit)[0]
+    editor.setText("renamed")
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: listed(window) == ["renamed"], timeout=5000)
+    assert window.page.title.text() == "renamed"
