@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from html import escape
 
 from PySide6.QtCore import QByteArray, QRectF, QSize, Qt
@@ -15,9 +16,11 @@ from app.chat.markdown import ENDS
 _SIZE = 16  # of the font that a formula is drawn for; documents scale it
 _DISPLAY_MARKS = ("$$", "\\[")
 _HEAD = re.compile(r"<svg[^>]*?(viewBox=\"[^\"]*\")[^>]*>")
+_KEPT = 500  # formulas: an answer often comes back to the same ones
 _DOTS = 4  # of a printed picture for each pixel of the layout: 384 an inch
 
 
+@lru_cache(_KEPT)
 def svg_formula(tex: str, mark: str) -> str:
     """A formula as a part of an HTML text, in the colour and the size of the words around it."""
     try:
@@ -38,9 +41,15 @@ class PrintedFormulas:
         """For text of this size; `x_height` is that of a small letter, as Qt takes it."""
         self._color, self._scale, self._x_height = color, font_pixels / _SIZE, x_height
         self.images: dict[str, QImage] = {}
+        self._made: dict[tuple[str, str], str] = {}
 
     def html(self, tex: str, mark: str) -> str:
         """What stands in the text; the picture is in `images` then."""
+        if (tex, mark) not in self._made:
+            self._made[tex, mark] = self._make(tex, mark)
+        return self._made[tex, mark]
+
+    def _make(self, tex: str, mark: str) -> str:
         try:
             drawn = draw(FormulaKey(tex, mark in _DISPLAY_MARKS, _SIZE, self._color))
         except FormulaError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from html import escape
 from string import Template
@@ -28,8 +28,12 @@ def to_html(
     options: ExportOptions | None = None,
     *,
     zone: tzinfo | None = None,
+    between: Callable[[], None] = lambda: None,
 ) -> str:
-    """The whole document. Versions that the chat does not show are folded away, to be opened by a click."""
+    """The whole document. Versions that the chat does not show are folded away, to be opened by a click.
+
+    `between` is called between messages; what it raises ends the work.
+    """
     chosen = options or ExportOptions()
     rich = RichText(_code, svg_formula)
     parts = [f"<h1>{escape(conversation.title)}</h1>", f"<p>{escape(origin(conversation, zone))}</p>"]
@@ -39,6 +43,7 @@ def to_html(
         body.append(f'<details class="prompt">{summary}{rich.html(conversation.system_prompt)}</details>')
     depth = 0
     for entry in outline(messages, branches=chosen.branches):
+        between()
         body += _folds(depth, entry)
         depth = entry.depth
         body += _message(entry, chosen, rich, zone)

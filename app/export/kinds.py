@@ -77,7 +77,7 @@ def content(
     if kind is JSON:
         text = to_json(conversation, messages, datetime.now(UTC), options)
     elif kind is HTML:
-        text = to_html(conversation, messages, options)
+        text = to_html(conversation, messages, options, between=between)
     elif kind is TEXT:
         text = to_text(conversation, messages, options)
     else:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from app.export import ExportOptions, to_html
 from app.storage import Conversation, MessageRow, MessageState
+from engine.errors import Cancelled
 from tests.app.export.conftest import START
 
 VOID = {"meta", "br", "hr"}
@@ -82,6 +83,14 @@ def test_nested_versions_are_folded_into_each_other(
     reader = Reader(to_html(conversation, [*rows, row(6, 1, True), row(7, 6, True)], zone=UTC))
     assert reader.summaries[1:] == ["You: version 1 of 3", "You: version 2 of 2", "You: version 2 of 3"]
     assert re.findall(r"text \d", reader.text) == [f"text {number}" for number in (1, 6, 2, 3, 4, 5, 7)]
+
+
+def test_it_can_be_given_up(conversation: Conversation, messages: list[MessageRow]) -> None:
+    def stop() -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        to_html(conversation, messages, between=stop)
 
 
 def test_both_themes_are_in_the_file(conversation: Conversation, messages: list[MessageRow]) -> None:
