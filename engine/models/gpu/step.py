@@ -127,11 +127,11 @@ class GpuDecoder:
             clock.begin()
         for layer in range(self._config.num_layers):
             if clock is not None:
-                clock.layer_begins()
+                clock.dense_begins()
             graphs.dense[layer].replay()
             self._routed.record(stream)
             if clock is not None:
-                clock.routed()
+                clock.dense_ends()
             residents = graphs.residents[layer]
             if residents is not None:
                 residents.replay()
@@ -140,15 +140,19 @@ class GpuDecoder:
                 continue  # whatever was chosen is there, and the host need not know it
             self._routed.synchronize()
             if clock is not None:
-                clock.mark_routed(missing.copied)
+                clock.mark(missing.copied, Part.ROUTER_SYNC)
             missing.observe()
             missing.run(layer, sequences, phase)
+        if clock is not None:
+            clock.dense_begins()
         graphs.output.replay()
         self._routed.record(stream)
+        if clock is not None:
+            clock.dense_ends()
         account.mark(Part.LAUNCH)
         self._routed.synchronize()
         if clock is not None:
-            clock.mark_output()
+            clock.mark(missing.copied, Part.WAITING)
         missing.observe()
         self._count_whole_layers(buffers, sequences, phase)
         logits = buffers.host_logits[:sequences].clone()
