@@ -38,7 +38,7 @@ def _work(jobs: SimpleQueue[Callable[[], object]]) -> None:
         sys.setswitchinterval(TURN)
         try:
             job()
-        except Exception:
+        except Exception:  # the thread's boundary: a fault of one job must not end the others
             log.exception("a job beside the window failed")
         finally:
             sys.setswitchinterval(usual)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
@@ -97,7 +98,7 @@ class ChatsController(QObject):
 
         def offer(chat: Conversation) -> None:
             done = tr("Archived “{title}”") if archived else tr("“{title}” is in the list again")
-            take_back = lambda: self.archive_quietly(chat.id, not archived)  # noqa: E731
+            take_back = partial(self.archive_quietly, chat.id, not archived)
             self._sidebar.undo.offer(done.format(title=chat.title), take_back)
             self._on_changed(chat)
 

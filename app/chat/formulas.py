@@ -146,7 +146,7 @@ def draw(key: FormulaKey) -> Formula:
             below = -made.getyofst()
     except FormulaError:
         raise
-    except Exception as error:
+    except Exception as error:  # the library has no error of its own: any source may end in any of Python's
         raise FormulaError from error
     if not 0 < width < 20_000 or not 0 < height < 20_000:
         raise FormulaError
