@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
-from PySide6.QtCore import Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDesktopServices, QKeySequence, QShortcut
-from PySide6.QtWidgets import QLabel, QSplitter, QWidget
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from app.chat.chats import ChatsController
 from app.chat.commands import ChatCommands
 from app.chat.list_model import ChatListModel
-from app.chat.notices import Action, MessageNotice, describe
+from app.chat.notices import Action, MessageNotice
 from app.chat.page import ChatPage
 from app.chat.session import ChatSession
 from app.chat.sidebar import SideBar
@@ -22,24 +21,23 @@ from app.focus import move_focus
 from app.i18n import tr
 from app.importing.drop import DropWindow
 from app.importing.flow import ImportFlow
-from app.menus import AboutDialog, Command, Menus, ShortcutsDialog
-from app.model_control import ModelControl, where_it_runs
+from app.menus import Menus
+from app.model_control import ModelControl
 from app.panel.panel import LivePanel
-from app.paths import ensure_dir, log_path
-from app.settings import Option, SettingsStore, registry
-from app.settings.option import Value
+from app.program_commands import ProgramCommands
+from app.settings import SettingsStore, registry
+from app.status_line import StatusLine
 from app.storage import Conversation, MessageRow, Notice
 from app.storage.opening import Opened
 from app.storage.thread import StorageThread
-from app.theme import application_icon, mark, theme
-from app.widgets.elided import ElidedText
+from app.theme import application_icon, theme
+from app.window_menus import MenuStates, add_menus
 from app.window_place import restore_place, save_place
 from app.wizard.memory import is_needed
 from app.worker import EngineWorker
 from engine.errors import EngineError
 from engine.events import GenerationStats
 from engine.status import EngineStatus
-from engine.version import version
 
 log = logging.getLogger(__name__)
 
@@ -79,18 +77,17 @@ class MainWindow(DropWindow):
         self.sidebar.setMinimumWidth(180)
         self.page.setMinimumWidth(360)
         self.setCentralWidget(self.splitter)
-        self._status_text = ElidedText()
-        self._speed_text = QLabel()
-        for label in (self._status_text, self._speed_text):
-            mark(label, muted=True)
-        self.statusBar().setSizeGripEnabled(False)
-        self.statusBar().setContentsMargins(12, 2, 12, 2)
-        self.statusBar().addWidget(self._status_text, 1)
-        self.statusBar().addPermanentWidget(self._speed_text)
+        self.status_line = StatusLine(self.statusBar())
         self.commands = ChatCommands(self.session, self.sidebar, self.chats, self.page)
+        self.program = ProgramCommands(self, settings)
         self.menus = Menus(self)
-        self._add_menus()
-        self._connect()
+        add_menus(self.menus, self)
+        self._states = MenuStates(self.menus)
+        self._connect_session()
+        self._connect_model()
+        self._connect_files()
+        self._connect_page()
+        self._connect_settings()
         restore_place(self, self.splitter, settings)
         self._show_title(None)
         self._show_status(None)
@@ -130,16 +127,8 @@ class MainWindow(DropWindow):
         super().closeEvent(event)
         self.closed.emit()
 
-    def toggle_panel(self) -> None:
-        """Show or hide the live panel, now and at the next start."""
-        self._set(registry.PANEL_VISIBLE, not self._settings.get(registry.PANEL_VISIBLE))
-
-    def toggle_sidebar(self) -> None:
-        """Show or hide the list of chats."""
-        self.sidebar.setVisible(self.sidebar.isHidden())
-
-    def _connect(self) -> None:
-        session, storage = self.session, self._storage
+    def _connect_session(self) -> None:
+        session = self.session
         session.opened.connect(lambda chat, _rows: self._show_title(chat))
         session.begun.connect(self._show_title)
         session.renamed.connect(self._show_title)
@@ -150,103 +139,37 @@ class MainWindow(DropWindow):
         session.messages_changed.connect(self._show_answers)
         session.message_finished.connect(self.panel.end_answer)
         session.busy_changed.connect(self._on_busy)
-        storage.failed.connect(self.show_error)
-        storage.opened.connect(self._on_opened)
+
+    def _connect_model(self) -> None:
         self.model.status_changed.connect(self._show_status)
         self.model.choose_requested.connect(self.setup_requested)
-        self.page.export_requested.connect(self._export)
+        self.page.model_notice.triggered.connect(self.calibration_requested)
+
+    def _connect_files(self) -> None:
+        """The database, and what is exported and imported."""
+        self._storage.failed.connect(self.show_error)
+        self._storage.opened.connect(self._on_opened)
+        self.page.export_requested.connect(self.program.export_chats)
         self.export.saved.connect(self._tell)
         self.importing.told.connect(self._tell)
         self.importing.imported.connect(self._on_imported)
         self.files_dropped.connect(self.importing.import_files)
         self.setAcceptDrops(True)
-        self.page.model_notice.triggered.connect(self.calibration_requested)
-        self.page.sidebar_toggled.connect(self.toggle_sidebar)
-        self.page.panel_toggled.connect(self.toggle_panel)
+
+    def _connect_page(self) -> None:
+        """The conversation and the list beside it."""
+        self.page.sidebar_toggled.connect(self.program.toggle_sidebar)
+        self.page.panel_toggled.connect(self.program.toggle_panel)
         self.sidebar.new_chat.connect(self.page.focus_composer)
         self.page.turns.deleted.connect(self.commands.offer_undo)
         self.chats.place_found.connect(self.page.view.reveal)
         stop = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
-        stop.activated.connect(session.stop)
+        stop.activated.connect(self.session.stop)
+
+    def _connect_settings(self) -> None:
         unsubscribe = self._settings.subscribe(self._on_setting)
         self.destroyed.connect(unsubscribe)
         self._apply_settings()
-
-    def _add_menus(self) -> None:
-        session = self.session
-        self.menus.add(
-            tr("&Chat"),
-            [
-                Command("new", tr("&New chat"), "Ctrl+N", self.commands.new_chat),
-                Command("rename", tr("&Rename chat"), "", self.commands.rename),
-                Command("pin", tr("&Pin or unpin chat"), "Ctrl+Shift+P", self.commands.pin),
-                Command(
-                    "archive", tr("&Archive chat or bring it back"), "Ctrl+Shift+A", self.commands.archive
-                ),
-                Command("duplicate", tr("D&uplicate chat"), "Ctrl+Shift+D", self.commands.duplicate),
-                Command("delete", tr("&Delete chat"), "", self.commands.delete),
-                None,
-                Command("regenerate", tr("Re&generate the answer"), "Ctrl+R", session.regenerate),
-                Command("continue", tr("&Continue the answer"), "", self.commands.go_on),
-                Command("edit_last", tr("Edit the &last question"), "Ctrl+Shift+E", self.commands.edit_last),
-                Command("stop", tr("&Stop the answer"), "", session.stop),
-                None,
-                Command("export", tr("&Export chats…"), "Ctrl+E", self._export),
-                Command("import", tr("&Import chats…"), "", self.importing.ask),
-                None,
-                Command("model", tr("Change &model…"), "Ctrl+M", self.setup_requested.emit),
-                Command("quit", tr("&Quit"), "Ctrl+Q", self.close),
-            ],
-        )
-        self.menus.add(
-            tr("&Edit"),
-            [
-                Command("find", tr("&Search chats"), "Ctrl+F", self.commands.find),
-                Command("compose", tr("Go to the &message field"), "Ctrl+L", self.page.focus_composer),
-                None,
-                Command("settings", tr("Se&ttings…"), "Ctrl+,", self.settings_requested.emit),
-            ],
-        )
-        self.menus.add(
-            tr("&View"),
-            [
-                Command("sidebar", tr("L&ist of chats"), "F9", self.toggle_sidebar),
-                Command("archived", tr("Archi&ved chats"), "", self.commands.show_archive),
-                Command("panel", tr("Live &panel"), "F10", self.toggle_panel, checkable=True),
-                None,
-                Command("theme_system", tr("Colours as the &desktop"), "", lambda: self._theme("system")),
-                Command("theme_light", tr("&Light colours"), "", lambda: self._theme("light")),
-                Command("theme_dark", tr("D&ark colours"), "", lambda: self._theme("dark")),
-            ],
-        )
-        self.menus.add(
-            tr("&Help"),
-            [
-                Command("shortcuts", tr("&Keyboard shortcuts"), "F1", self._shortcuts),
-                Command("log", tr("Open the &log folder"), "", self._open_log_folder),
-                Command("about", tr("&About Fiddler Chat"), "", self._about),
-            ],
-        )
-
-    def _export(self) -> None:
-        self.export.ask(self.session.conversation)
-
-    def _shortcuts(self) -> None:
-        ShortcutsDialog(list(self.menus.actions.values()), self).open()
-
-    def _about(self) -> None:
-        AboutDialog(version(), self).open()
-
-    def _open_log_folder(self) -> None:
-        try:
-            folder = ensure_dir(log_path().parent)
-        except EngineError as error:
-            self.show_error(error)
-            return
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
-
-    def _theme(self, name: str) -> None:
-        self._set(registry.THEME, name)
 
     @Slot(object)
     def _on_opened(self, opened: Opened) -> None:
@@ -271,26 +194,25 @@ class MainWindow(DropWindow):
     def _show_title(self, conversation: Conversation | None) -> None:
         name = tr("Fiddler Chat")
         self.setWindowTitle(f"{conversation.title} – {name}" if conversation else name)
-        for action in ("rename", "pin", "archive", "duplicate", "delete"):
-            self.menus.actions[action].setEnabled(conversation is not None)
-        self._on_busy(self.session.busy)
+        self._show_states()
 
     @Slot(bool)
-    def _on_busy(self, busy: bool) -> None:
-        self.menus.actions["stop"].setEnabled(busy)
-        can = not busy and self.session.conversation is not None and self.session.model is not None
-        for action in ("regenerate", "continue", "edit_last"):
-            self.menus.actions[action].setEnabled(can)
+    def _on_busy(self, _busy: bool) -> None:
+        self._show_states()
+
+    def _show_states(self) -> None:
+        session = self.session
+        self._states.show(
+            chat=session.conversation is not None, model=session.model is not None, busy=session.busy
+        )
 
     @Slot(object)
     def _show_status(self, status: EngineStatus | None) -> None:
         self.page.show_model(status)
         self.panel.show_status(status)
-        self._status_text.setText(where_it_runs(status) if status else tr("No model is loaded"))
+        self.status_line.show_model(status)
         self._show_calibration(status.stale_calibration if status else "")
-        if status is not None and status.notes:
-            self._status_text.setToolTip("\n".join(status.notes))
-        self._on_busy(self.session.busy)
+        self._show_states()
 
     def _show_calibration(self, stale: str) -> None:
         """Say above the conversation that the saved calibration does not fit any more, until it does."""
@@ -300,7 +222,7 @@ class MainWindow(DropWindow):
     @Slot(object)
     def _show_stats(self, stats: GenerationStats) -> None:
         self.panel.show_stats(stats)
-        self._speed_text.setText(describe(stats))
+        self.status_line.show_stats(stats)
 
     def _show_answers(self, rows: list[MessageRow]) -> None:
         chat = self.session.conversation
@@ -316,10 +238,4 @@ class MainWindow(DropWindow):
         self.page.apply_width()
         self.page.composer.set_send_on_enter(get(registry.SEND_ON_ENTER))
         self.panel.setVisible(get(registry.PANEL_VISIBLE))
-        self.menus.actions["panel"].setChecked(get(registry.PANEL_VISIBLE))
-
-    def _set(self, option: Option[Any], value: Value) -> None:
-        try:
-            self._settings.update({option.key: value})
-        except EngineError as error:
-            self.show_error(error)
+        self._states.show_panel(get(registry.PANEL_VISIBLE))

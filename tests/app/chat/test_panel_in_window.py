@@ -56,9 +56,9 @@ def test_an_earlier_answer_is_looked_at_with_the_keyboard(qtbot: QtBot, window: 
 
 
 def test_a_hidden_panel_catches_up_with_the_chat(qtbot: QtBot, window: MainWindow) -> None:
-    window.toggle_panel()
+    window.program.toggle_panel()
     ask(qtbot, window, "One")
     ask(qtbot, window, "Two")
     assert answers(window) == 0
-    window.toggle_panel()
+    window.program.toggle_panel()
     qtbot.waitUntil(lambda: answers(window) == 2)

@@ -339,7 +339,7 @@ def test_the_window_comes_back_as_it_was(
     qtbot: QtBot, window: MainWindow, settings: SettingsStore, worker: EngineWorker
 ) -> None:
     window.splitter.setSizes([200, 700, 300])
-    window.toggle_panel()
+    window.program.toggle_panel()
     sizes = window.splitter.sizes()
     window.close()
     again = MainWindow(StorageThread(database_path()), worker, settings)
@@ -347,7 +347,7 @@ def test_the_window_comes_back_as_it_was(
     again.show()
     assert again.panel.isHidden()
     assert again.splitter.sizes()[0] == sizes[0]
-    again.toggle_panel()
+    again.program.toggle_panel()
     assert again.panel.isVisible()
 
 

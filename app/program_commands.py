@@ -1,0 +1,64 @@
+"""What the menus' entries do that concern the window or the program, not one chat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+
+from app.menus import AboutDialog, ShortcutsDialog
+from app.paths import ensure_dir, log_path
+from app.settings import Option, SettingsStore, registry
+from app.settings.option import Value
+from engine.errors import EngineError
+from engine.version import version
+
+if TYPE_CHECKING:
+    from app.window import MainWindow
+
+
+class ProgramCommands:
+    """Each shows what goes wrong over the window, and raises nothing."""
+
+    def __init__(self, window: MainWindow, settings: SettingsStore) -> None:
+        self._window, self._settings = window, settings
+
+    def export_chats(self) -> None:
+        """Ask what of the chat that is shown, or of all, is to be exported."""
+        self._window.export.ask(self._window.session.conversation)
+
+    def toggle_panel(self) -> None:
+        """Show or hide the live panel, now and at the next start."""
+        self._set(registry.PANEL_VISIBLE, not self._settings.get(registry.PANEL_VISIBLE))
+
+    def toggle_sidebar(self) -> None:
+        """Show or hide the list of chats."""
+        self._window.sidebar.setVisible(self._window.sidebar.isHidden())
+
+    def use_theme(self, name: str) -> None:
+        """Show the program in these colours, now and at the next start."""
+        self._set(registry.THEME, name)
+
+    def show_shortcuts(self) -> None:
+        """List the keys."""
+        ShortcutsDialog(list(self._window.menus.actions.values()), self._window).open()
+
+    def show_about(self) -> None:
+        """Say what this program is."""
+        AboutDialog(version(), self._window).open()
+
+    def open_log_folder(self) -> None:
+        """Show the log's folder in the desktop's file manager."""
+        try:
+            folder = ensure_dir(log_path().parent)
+        except EngineError as error:
+            self._window.show_error(error)
+            return
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+    def _set(self, option: Option[Any], value: Value) -> None:
+        try:
+            self._settings.update({option.key: value})
+        except EngineError as error:
+            self._window.show_error(error)
