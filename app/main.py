@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.engine_factory import EngineFactory
 from app.faults import FaultReporter, record_crashes, start_logging, stop_on_signals
+from app.garbage import GarbageCollector
 from app.paths import database_path, settings_path
 from app.real_engine import RealEngine
 from app.settings import SettingsStore, registry
@@ -47,12 +48,15 @@ def main(arguments: Sequence[str] | None = None, factory: EngineFactory | None =
     reporter.install()
     stop_on_signals(window.close, window)
     SetupFlow(window, worker, settings)
+    garbage = GarbageCollector(lambda: worker.idle, window)
+    garbage.start()
     window.closed.connect(app.quit)  # also where a dialog is still open
     window.show()
     QTimer.singleShot(0, window, window.begin)
     code = app.exec()
     ended = worker.shutdown(0)
     storage.close()
+    garbage.stop()
     reporter.uninstall()
     log.info("Fiddler Chat ends")
     if not ended:

@@ -4,6 +4,7 @@ import os
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before anything imports Qt
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,14 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "data"
     monkeypatch.setenv("FIDDLER_DATA_DIR", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def garbage_stays_in_this_thread() -> Iterator[None]:
+    """As in the program (`app.garbage`): no thread of a test destroys what an earlier one left of Qt."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture

@@ -1,0 +1,53 @@
+"""Collects Python's cyclic garbage in the window's thread alone.
+
+Python does it in whichever thread allocates at the moment. Objects of Qt may be in that garbage, and they
+must not be destroyed in another thread than their own: a timer that was left over ended the program.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
+
+INTERVAL_MS = 1000
+
+
+def due(counts: tuple[int, int, int], thresholds: tuple[int, int, int], *, quiet: bool) -> int | None:
+    """The oldest generation that is to be collected; None for nothing yet.
+
+    The oldest of all takes about a tenth of a second with a model's libraries loaded: only when it is quiet.
+    """
+    if counts[0] <= thresholds[0]:
+        return None
+    if counts[1] <= thresholds[1]:
+        return 0
+    return 2 if quiet and counts[2] > thresholds[2] else 1
+
+
+class GarbageCollector(QObject):
+    """Takes Python's place from `start` to `stop`; `quiet` says whether a short pause would not be seen."""
+
+    def __init__(self, quiet: Callable[[], bool], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._quiet = quiet
+        self._timer = QTimer(self, interval=INTERVAL_MS, timerType=Qt.TimerType.VeryCoarseTimer)
+        self._timer.timeout.connect(self.look)
+
+    def start(self) -> None:
+        """From now on nothing is collected elsewhere."""
+        gc.disable()
+        self._timer.start()
+
+    def stop(self) -> None:
+        """Leave it to Python again."""
+        self._timer.stop()
+        gc.enable()
+
+    @Slot()
+    def look(self) -> None:
+        """Collect what is due."""
+        generation = due(gc.get_count(), gc.get_threshold(), quiet=self._quiet())
+        if generation is not None:
+            gc.collect(generation)
