@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from engine.accounting import TimeAccount
+from engine.context import Sent, messages_to_send
 from engine.errors import GenerationError
-from engine.events import Event, ExpertHits, Prediction
+from engine.events import Event, ExpertHits, Prediction, TurnsDropped
 from engine.generation.batch import generate_batch
 from engine.generation.beam_loop import generate_beams
 from engine.generation.loop import generate
@@ -50,9 +52,12 @@ class Answerer:
         started: float,
     ) -> Iterator[Event]:
         """Answer a conversation, or continue a text as it is; see Engine.generate."""
-        request = self._request(prompt, params, cancel, started)
         write = generate if params.beams == 1 else generate_beams
-        return write(self.session, request)
+        if isinstance(prompt, str):
+            return write(self.session, self._request(prompt, params, cancel, started))
+        sent = self._sent(prompt, params)
+        events = write(self.session, self._request(sent.messages, params, cancel, started))
+        return chain(_told(sent), events)
 
     def answer_together(
         self,
@@ -62,11 +67,18 @@ class Answerer:
         started: float,
     ) -> Iterator[tuple[int, Event]]:
         """Answer independent conversations; see Engine.generate_batch."""
+        each = [self._sent(messages, one) for messages, one in zip(conversations, params, strict=True)]
         requests = [
-            self._request(messages, one, cancel, started)
-            for messages, one in zip(conversations, params, strict=True)
+            self._request(sent.messages, one, cancel, started) for sent, one in zip(each, params, strict=True)
         ]
-        return generate_batch(self.session, requests)
+        told = ((index, event) for index, sent in enumerate(each) for event in _told(sent))
+        return chain(told, generate_batch(self.session, requests))
+
+    def _sent(self, messages: Sequence[Message], params: GenerationParams) -> Sent:
+        """What of a conversation is read, by the policy for one that is too long."""
+        return messages_to_send(
+            messages, params, self.session.capacity, lambda some: len(self._tokenizer.encode_chat(some))
+        )
 
     def _request(
         self,
@@ -91,6 +103,10 @@ class Answerer:
             time_split=self._account.snapshot,
             prediction=self._prediction,
         )
+
+
+def _told(sent: Sent) -> list[Event]:
+    return [TurnsDropped(sent.dropped)] if sent.dropped else []
 
 
 def params_for_each(

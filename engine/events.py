@@ -98,6 +98,16 @@ class GenerationStats:
 
 
 @dataclass(frozen=True)
+class TurnsDropped:
+    """The conversation is too long: its first `messages` after the system prompt are not read.
+
+    Comes before all other events of an answer, and only if there are such messages.
+    """
+
+    messages: int
+
+
+@dataclass(frozen=True)
 class PromptProgress:
     """`done` of `total` prompt tokens are in the cache, `reused` of them from the previous turn."""
 
@@ -148,4 +158,4 @@ class Finished:
     answers: tuple[Answer, ...] = ()
 
 
-Event = PromptProgress | TextDelta | StatsUpdate | Finished
+Event = TurnsDropped | PromptProgress | TextDelta | StatsUpdate | Finished

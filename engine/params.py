@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal
 
 from engine.errors import GenerationError
@@ -10,6 +11,14 @@ from engine.errors import GenerationError
 Role = Literal["system", "user", "assistant"]
 MAX_TOGETHER = 16  # sequences that the decode kernels of a GPU continue together
 MAX_LENGTH_PENALTY = 5.0  # beyond, powers of long answers' lengths leave the range of float32 scores
+
+
+class OverflowPolicy(StrEnum):
+    """What happens to a conversation that has outgrown the model's context; see `engine.context`."""
+
+    STOP = "stop"  # nothing is left out: the answer ends where the context is full
+    DROP_OLDEST = "drop_oldest"  # as few of the oldest turns as possible are left out
+    KEEP_LATEST = "keep_latest"  # all but the system prompt and the latest question is left out
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,8 @@ class GenerationParams:
     divided by its length ** `length_penalty`: 0 compares as it is, which favours short answers, 1 per token,
     more favours long ones. `early_stopping` ends as soon as there are as many finished answers as beams,
     without looking whether a better one could come. The best `answers` are told at the end.
+
+    `overflow` decides what is left out of a conversation that is too long; raw text is never cut.
     """
 
     sampling: SamplingParams = SamplingParams()
@@ -83,6 +94,7 @@ class GenerationParams:
     length_penalty: float = 1.0
     early_stopping: bool = False
     answers: int = 1
+    overflow: OverflowPolicy = OverflowPolicy.STOP
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:

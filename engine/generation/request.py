@@ -11,7 +11,7 @@ from engine.errors import Cancelled
 from engine.events import Event, ExpertHits, FinishReason, Prediction, PromptProgress
 from engine.generation.meter import Meter
 from engine.generation.tokenizer import TokenStream
-from engine.params import GenerationParams
+from engine.params import GenerationParams, OverflowPolicy
 from engine.session import Logits
 
 STATS_INTERVAL = 0.1  # seconds
@@ -78,6 +78,11 @@ def read_prompt(
 
 def message_for(reason: FinishReason, params: GenerationParams, context_length: int) -> str:
     """What to tell the user about the end of an answer; empty when nothing needs saying."""
+    if reason is FinishReason.CONTEXT_FULL and params.overflow is not OverflowPolicy.STOP:
+        return (
+            f"The answer has filled what was free of the model's context of {context_length} tokens, so it "
+            "stops here. Continue it, and earlier messages, if there are any, make room."
+        )
     if reason is FinishReason.CONTEXT_FULL:
         return (
             f"The conversation has filled the model's context of {context_length} tokens, so the answer "
