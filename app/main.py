@@ -7,15 +7,22 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from PySide6.QtCore import QLibraryInfo, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
+from app.desktop.forward import come_forward
+from app.desktop.handover import Handover, absolute
+from app.desktop.instance import SingleInstance, Start
+from app.dialogs import show_error
 from app.engine_factory import EngineFactory
 from app.faults import FaultReporter, record_crashes, start_logging, stop_on_signals
 from app.garbage import GarbageCollector
-from app.paths import database_path, settings_path
+from app.i18n import tr
+from app.paths import data_dir, database_path, ensure_dir, settings_path
 from app.real_engine import RealEngine
 from app.settings import SettingsStore, registry
 from app.setup_flow import SetupFlow
@@ -23,6 +30,7 @@ from app.storage.thread import StorageThread
 from app.theme import application_icon, theme
 from app.window import MainWindow
 from app.worker import EngineWorker
+from engine.errors import EngineError
 from engine.paths import DATA_DIR_VARIABLE
 from engine.version import version
 
@@ -34,11 +42,23 @@ def main(arguments: Sequence[str] | None = None, factory: EngineFactory | None =
     options = _parser().parse_args(arguments)
     if options.data_dir:
         os.environ[DATA_DIR_VARIABLE] = os.path.abspath(os.path.expanduser(options.data_dir))
+    choose_input_method()
+    app = _application()
+    instance = SingleInstance(_folder())
+    handover = Handover(absolute(options.files), os.environ.pop("XDG_ACTIVATION_TOKEN", ""))
+    start = instance.begin(handover)
+    if start is not Start.FIRST:
+        return 0 if start is Start.HANDED_OVER else _say_unanswered(app)
+    return _run(app, instance, handover.files, factory)
+
+
+def _run(
+    app: QApplication, instance: SingleInstance, files: Sequence[Path], factory: EngineFactory | None
+) -> int:
+    """Run the window; this program is the only one with its data folder."""
     start_logging()
     record_crashes()
     log.info("Fiddler Chat %s starts", version())
-    choose_input_method()
-    app = _application()
     settings = SettingsStore(settings_path())
     theme().apply(settings.get(registry.THEME), settings.get(registry.FONT_SIZE))
     storage = StorageThread(database_path())
@@ -51,13 +71,18 @@ def main(arguments: Sequence[str] | None = None, factory: EngineFactory | None =
     garbage = GarbageCollector(lambda: worker.idle, window)
     garbage.start()
     window.closed.connect(app.quit)  # also where a dialog is still open
+    window.closed.connect(instance.stop_listening)
+    instance.asked.connect(lambda asked: come_forward(window, asked))
     window.show()
     QTimer.singleShot(0, window, window.begin)
+    if files:
+        QTimer.singleShot(0, window, lambda: window.importing.import_files(files))
     code = app.exec()
     ended = worker.shutdown(0)
     storage.close()
     garbage.stop()
     reporter.uninstall()
+    instance.end()
     log.info("Fiddler Chat ends")
     if not ended:
         # The engine's thread hangs in something that cannot be interrupted. All is saved: do not wait for it.
@@ -88,10 +113,31 @@ def _application() -> QApplication:
     return app
 
 
+def _folder() -> Path:
+    """The data folder; where it cannot be made, the storage will say why."""
+    with suppress(EngineError):
+        return ensure_dir(data_dir())
+    return data_dir()
+
+
+def _say_unanswered(app: QApplication) -> int:
+    """Another program has the data folder and does nothing any more: say so, and leave it alone."""
+    theme().apply()
+    error = EngineError(
+        tr("Fiddler Chat is running already, but does not answer."),
+        why=tr("Another window of it uses {folder}, and may be busy or stuck.", folder=data_dir()),
+        action=tr("Wait a moment, or end it with your system's task manager, and start again."),
+    )
+    show_error(None, error).finished.connect(app.quit)
+    app.exec()
+    return 1
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="fiddler-chat", description="Chat with Mixture-of-Experts models that are larger than your GPU."
     )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="chats to import (JSON or zip)")
     parser.add_argument("--data-dir", metavar="FOLDER", help="where chats, settings and models are kept")
     parser.add_argument("--version", action="version", version=f"%(prog)s {version()}")
     return parser

@@ -41,7 +41,7 @@ def act(window):
     {action}
 
 MainWindow.begin = act
-sys.exit(main(["--data-dir", sys.argv[1]], factory))
+sys.exit(main(["--data-dir", *sys.argv[1:]], factory))
 """
 ASK = """
     factory.gate = threading.Event()
@@ -49,13 +49,14 @@ ASK = """
 """
 
 
-def start(folder: Path, action: str) -> subprocess.Popen[bytes]:
-    (folder / "model").mkdir(parents=True)
+def start(folder: Path, action: str, *files: Path) -> subprocess.Popen[bytes]:
+    (folder / "model").mkdir(parents=True, exist_ok=True)
     model = (folder / "model").as_posix()
     (folder / "settings.toml").write_text(f'[wizard]\ncompleted = true\n[model]\npath = "{model}"\n')
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     source = PROGRAM.replace("{action}", action.strip())
-    return subprocess.Popen([sys.executable, "-c", source, str(folder)], cwd=ROOT, env=environment)
+    command = [sys.executable, "-c", source, str(folder), *map(str, files)]
+    return subprocess.Popen(command, cwd=ROOT, env=environment)
 
 
 def wait_for_text(folder: Path, text: str, seconds: float = 40) -> None:
@@ -118,6 +119,18 @@ def test_ctrl_c_stops_saves_and_ends_the_program(tmp_path: Path) -> None:
     opened.store.close()
     assert (answer.content, answer.state) == ("A beginning", MessageState.STOPPED)
     assert "Fiddler Chat ends" in (tmp_path / "logs" / "fiddler-chat.log").read_text()
+
+
+def test_a_second_start_has_the_first_import_its_files_and_ends(tmp_path: Path) -> None:
+    first = start(tmp_path, ASK)
+    try:
+        wait_for_text(tmp_path, "A beginning")  # it runs, and is at work
+        second = start(tmp_path, ASK, ROOT / "tests/app/importing/released/v1.json")
+        assert second.wait(20) == 0
+        wait_for_text(tmp_path, "When was Rome founded?")
+    finally:
+        first.kill()
+        first.wait(20)
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
