@@ -15,6 +15,7 @@ from app.chat.notices import Action, MessageNotice
 from app.chat.page import ChatPage
 from app.chat.session import ChatSession
 from app.chat.sidebar import SideBar
+from app.chat.title_maker import TitleMaker
 from app.dialogs import show_error
 from app.exporting import ExportFlow
 from app.focus import move_focus
@@ -66,6 +67,7 @@ class MainWindow(DropWindow):
         self.panel = LivePanel()
         self.chats = ChatsController(self.sidebar, self.session, storage, self)
         self.model = ModelControl(worker, settings, self.page.strip, self)
+        self.titles = TitleMaker(self.session, storage, worker, settings, self)
         self.export = ExportFlow(self, storage, settings)
         self.importing = ImportFlow(self, storage, settings)
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
@@ -163,6 +165,7 @@ class MainWindow(DropWindow):
         self.sidebar.new_chat.connect(self.page.focus_composer)
         self.page.turns.deleted.connect(self.commands.offer_undo)
         self.chats.place_found.connect(self.page.view.reveal)
+        self.titles.renamed.connect(self.chats.refresh)
         stop = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
         stop.activated.connect(self.session.stop)
 

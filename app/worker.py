@@ -17,7 +17,7 @@ from app.engine_factory import EngineFactory, LoadedEngine
 from app.i18n import tr
 from app.worker_jobs import Job, JobRunner, Outbox, finished_or_fault
 from engine.errors import Cancelled, EngineError
-from engine.events import Event, Finished
+from engine.events import Event, Finished, TextDelta
 from engine.options import LoadOptions
 from engine.params import GenerationParams, Message
 from engine.status import EngineStatus
@@ -44,6 +44,7 @@ class EngineWorker(QObject):
     probe = Signal(object)  # one measurement of a calibration
     calibrated = Signal(object)  # Profile
     model_ready = Signal(object)  # Path, after prepare_starter and download
+    aside_finished = Signal(int, str, object)  # request id, the whole text, FinishReason
     prompt_progress = Signal(int, object)  # request id, PromptProgress
     text = Signal(int, str)
     stats = Signal(int, object)  # request id, GenerationStats
@@ -64,6 +65,7 @@ class EngineWorker(QObject):
         self._engine: LoadedEngine | None = None  # touched by the worker's thread alone
         self._closing = False
         self._jobs: list[Job] = []  # running or waiting; touched by the GUI thread alone
+        self._asides: list[Job] = []  # the same, but nobody waits for them
         self._outbox = Outbox(self._woken.emit)
         self._since_flush = QElapsedTimer()
         self._flush_timer = QTimer(self)
@@ -109,6 +111,24 @@ class EngineWorker(QObject):
             "generate", tr("The answer"), lambda job: self._run_generate(job, request_id, messages, params)
         )
 
+    def generate_aside(self, request_id: int, messages: Sequence[Message], params: GenerationParams) -> None:
+        """Have something written that nobody waits for: it gives way to whatever else is asked for.
+
+        Only `aside_finished` tells of it, if it comes to an end; it leaves the worker as idle as it was.
+        """
+        if self._closing:
+            return
+        title = tr("A text in the background")
+        job = Job("aside", title, lambda: self._run_aside(job, request_id, messages, params))
+        self._asides.append(job)
+        self._requested.emit(job)
+
+    @Slot()
+    def cancel_asides(self) -> None:
+        """Stop what nobody waits for."""
+        for job in self._asides:
+            job.token.cancel()
+
     @Slot()
     def prepare_starter(self, force: bool = False) -> None:
         """Make the starter model, with `force` on a full disk too; `model_ready` brings its folder."""
@@ -133,6 +153,7 @@ class EngineWorker(QObject):
     @Slot()
     def cancel(self) -> None:
         """Stop what runs and drop what waits: `cancelled` reports each, or `finished` a begun answer."""
+        self.cancel_asides()
         for job in list(self._jobs):
             job.token.cancel()
 
@@ -174,6 +195,7 @@ class EngineWorker(QObject):
         return ended
 
     def _submit(self, operation: str, title: str, run: Callable[[Job], None]) -> None:
+        self.cancel_asides()
         job = Job(operation, title, lambda: run(job))
         self._jobs.append(job)
         if len(self._jobs) == 1:
@@ -211,6 +233,15 @@ class EngineWorker(QObject):
         self._say_status(engine.status())
         self._say(lambda: self.finished.emit(request_id, finished))
 
+    def _run_aside(
+        self, job: Job, request_id: int, messages: Sequence[Message], params: GenerationParams
+    ) -> None:
+        events = list(self._need_engine().generate(messages, params, job.token))
+        job.token.raise_if_cancelled()
+        text = "".join(event.text for event in events if isinstance(event, TextDelta))
+        reason = finished_or_fault(events[-1] if events else None).reason
+        self._say(lambda: self.aside_finished.emit(request_id, text, reason))
+
     def _run_prepare_starter(self, job: Job, force: bool) -> None:
         folder = self._factory.prepare_starter(self._outbox.put_progress, job.token, force=force)
         self._say(lambda: self.model_ready.emit(folder))
@@ -246,6 +277,9 @@ class EngineWorker(QObject):
     @Slot(object, object)
     def _on_ended(self, job: Job, error: EngineError | None) -> None:
         self.flush()
+        if job in self._asides:
+            self._asides.remove(job)  # `JobRunner` has logged an error of it
+            return
         self._jobs.remove(job)
         if isinstance(error, Cancelled):
             self.cancelled.emit(job.operation)

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 class Job:
     """One request: `run` does the work in the worker's thread and raises EngineError when it cannot."""
 
-    operation: str  # "load", "calibrate", "generate", "prepare_starter", "download", "close_model"
+    operation: str  # "load", "calibrate", "generate", "prepare_starter", "download", "close_model", "aside"
     title: str  # the same for the user, as the subject of a sentence
     run: Callable[[], None]
     token: CancelToken = field(default_factory=CancelToken)

@@ -37,6 +37,7 @@ class ChatsController(QObject):
         self._sidebar, self._session, self._storage = sidebar, session, storage
         self._model: ChatListModel = sidebar.model
         self._view = _View()
+        self._outdated = False  # the list has changed while a title was being edited in it
         self._place: tuple[int, int] | None = None  # chat that is being opened, message to show in it
         sidebar.new_chat.connect(session.new_chat)
         sidebar.search_changed.connect(self._on_search)
@@ -46,6 +47,7 @@ class ChatsController(QObject):
         sidebar.list.duplicate_requested.connect(self.duplicate)
         sidebar.list.pin_requested.connect(self.pin)
         sidebar.list.archive_requested.connect(self.archive)
+        sidebar.list.edit_ended.connect(self._on_edit_ended)
         self._model.rename_requested.connect(session.rename)
         session.list_changed.connect(self.refresh)
         session.opened.connect(self._on_opened)
@@ -61,13 +63,21 @@ class ChatsController(QObject):
             return chats, store.archived_count()
 
         def show(found: tuple[list[Summary], int]) -> None:
-            if view == self._view:  # the user has typed on meanwhile otherwise
+            if self._sidebar.list.editing:
+                self._outdated = True
+            elif view == self._view:  # the user has typed on meanwhile otherwise
                 chats, archived = found
                 self._model.set_chats(chats, parse(view.sought).terms)
                 self._sidebar.show_state(view.sought, archived=archived, limit=MOST_FOUND)
                 self._select()
 
         self._storage.run(read).then(show)
+
+    @Slot()
+    def _on_edit_ended(self) -> None:
+        if self._outdated:
+            self._outdated = False
+            self.refresh()
 
     @Slot(int)
     def delete(self, conversation_id: int) -> None:
@@ -160,6 +170,8 @@ class ChatsController(QObject):
         QTimer.singleShot(0, self, lambda: self.place_found.emit(message, terms))  # once it is laid out
 
     def _select(self) -> None:
+        if self._sidebar.list.editing:
+            return
         shown = self._session.conversation
         self._sidebar.select(shown.id if shown else None)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRect, QSize, Qt
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QTextCharFormat, QTextLayout, QTextOption
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QLineEdit, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from app.chat.list_model import ChatListModel, Index
 from app.theme import theme
@@ -65,6 +65,11 @@ class ChatDelegate(QStyledItemDelegate):
         place = QRect(line.right() - _PIN + 1, line.center().y() - _PIN // 2 + 1, _PIN, _PIN)
         icon.paint(painter, place)
         return line.adjusted(0, 0, -_PIN - 4, 0)
+
+    def setEditorData(self, editor: QWidget, index: Index) -> None:
+        """A title that changes elsewhere does not replace what the user is typing."""
+        if not (isinstance(editor, QLineEdit) and editor.isModified()):
+            super().setEditorData(editor, index)
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: Index) -> None:
         """The editor lies over the whole entry."""

@@ -23,11 +23,13 @@ class ChatList(QListView):
     duplicate_requested = Signal(int)
     pin_requested = Signal(int, bool)
     archive_requested = Signal(int, bool)
+    edit_ended = Signal()  # a title is no longer being edited
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setUniformItemSizes(True)
         self.setItemDelegate(ChatDelegate(self))
+        self.itemDelegate().closeEditor.connect(lambda *_: self.edit_ended.emit())
         self.setMouseTracking(True)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -37,6 +39,11 @@ class ChatList(QListView):
         self.customContextMenuRequested.connect(self._show_menu)
         self.clicked.connect(self._open)
         self.activated.connect(self._open)
+
+    @property
+    def editing(self) -> bool:
+        """Whether a title is being edited: another list would take the field away."""
+        return self.state() is QAbstractItemView.State.EditingState
 
     def current_id(self) -> int | None:
         """The chat that the cursor is on."""

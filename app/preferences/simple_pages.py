@@ -84,4 +84,5 @@ class AppearancePage(SettingsPage):
         size.setSuffix(tr(" pt"))
         self.add_option(registry.PANEL_VISIBLE)
         self.add_option(registry.SEND_ON_ENTER)
+        self.add_option(registry.SUGGEST_TITLES)
         self.content.addStretch(1)

@@ -74,6 +74,14 @@ class Conversations(Store):
             raise StorageError(tr("A chat needs a name."), action=tr("Type at least one character."))
         return self._set(conversation_id, "title", name)
 
+    def rename_unless_renamed(self, before: Conversation, title: str) -> Conversation | None:
+        """Give a chat another title if it still has the one in `before`; None if not, or if it is gone."""
+        name = one_line(title)
+        with transaction(self._db, self.path, tr("The chat could not be changed.")):
+            update = "UPDATE conversation SET title = ? WHERE id = ? AND title = ? AND deleted IS NULL"
+            changed = self._db.execute(update, (name, before.id, before.title)).rowcount
+            return self._conversation(before.id) if name and changed else None
+
     def delete(self, conversation_id: int) -> Conversation:
         """Take a chat off the list; `undelete` brings it back until it is purged."""
         return self._set(conversation_id, "deleted", to_millis(self._clock()))

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from app.chat.titles import REQUEST
 from engine.errors import EngineError
 from engine.events import (
     Event,
@@ -103,7 +104,8 @@ class ScriptedEngine:
         yield PromptProgress(6, 12, 4)
         yield PromptProgress(12, 12, 4)
         done = 0
-        for piece in factory.script:
+        titled = factory.titles is not None and messages[-1].content == REQUEST
+        for piece in factory.titles or [] if titled else factory.script:
             if cancel is not None and cancel.cancelled:
                 yield Finished(FinishReason.CANCELLED, stats_after(done))
                 return
@@ -113,7 +115,7 @@ class ScriptedEngine:
             yield TextDelta(piece)
             yield StatsUpdate(stats_after(done))
             factory.emitted = done
-            gate = factory.gate
+            gate = factory.title_gate if titled else factory.gate
             if gate is not None:
                 wait_for(gate.is_set, cancel)
             if factory.delay:
@@ -155,8 +157,10 @@ class ScriptedFactory:
     """Implements `app.engine_factory.EngineFactory`. Change the fields at any time from the test."""
 
     script: list[str | BaseException] = field(default_factory=lambda: ["Paris ", "is the ", "capital."])
+    titles: list[str | BaseException] | None = None  # the same where a title is asked for; None: the script
     delay: float = 0.0  # seconds after each piece
     gate: threading.Event | None = None  # after each piece the engine waits until it is set or cancelled
+    title_gate: threading.Event | None = None
     reason: FinishReason = FinishReason.EOS
     message: str = ""
     status: EngineStatus = field(default_factory=make_status)

@@ -17,3 +17,11 @@ SEND_ON_ENTER = Option(
     tr_noop("Enter sends the message"),
     tr_noop("Shift+Enter then begins a new line. Otherwise Enter begins a line and Ctrl+Enter sends."),
 )
+SUGGEST_TITLES = Option(
+    "chat.suggest_titles",
+    True,
+    tr_noop("Let the model name new chats"),
+    tr_noop(
+        "After the first answer, while the model has nothing else to do. Otherwise the first words serve."
+    ),
+)

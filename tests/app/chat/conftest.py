@@ -24,6 +24,7 @@ def settings(tmp_path: Path) -> SettingsStore:
     """Settings of a program whose wizard has been gone through, kept in memory."""
     store = SettingsStore(None)
     store.set(registry.WIZARD_COMPLETED, True)
+    store.set(registry.SUGGEST_TITLES, False)  # the script of a test is an answer, not a title
     store.set(registry.MODEL_PATH, str(tmp_path))
     return store
 

@@ -202,3 +202,24 @@ def test_a_chat_that_is_not_in_the_list_is_renamed_all_the_same(
     qtbot.keyClick(editor, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: listed(window) == ["renamed"], timeout=5000)
     assert window.page.title.text() == "renamed"
+
+
+def test_what_happens_meanwhile_leaves_a_title_that_is_being_typed(
+    qtbot: QtBot, window: MainWindow, storage: StorageThread
+) -> None:
+    chat, other = fill(qtbot, window, storage, {"first words": ["x"], "other": ["x"]})
+    window.sidebar.rename(chat, archived=False)
+    editor = window.sidebar.list.findChildren(QLineEdit)[0]
+    editor.selectAll()
+    qtbot.keyClicks(editor, "mi")
+    seen: list[object] = []
+    window.session.rename(chat, "by the model")
+    window.session.rename(other, "another")
+    storage.run(ChatStore.conversations).then(seen.append)
+    qtbot.waitUntil(lambda: bool(seen), timeout=5000)
+    window.sidebar.model.set_answering(chat)  # its line is painted anew
+    qtbot.keyClicks(editor, "ne")
+    assert editor.text() == "mine"
+    assert listed(window) == ["other", "first words"]
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: listed(window) == ["another", "mine"], timeout=5000)
