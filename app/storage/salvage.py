@@ -31,6 +31,7 @@ _DEFAULTS: dict[str, tuple[Sequence[object], object]] = {
     "archived": ((0, 1), 0),
 }
 _COUNTED = ("conversation", "message")
+_UNSENT = ("draft", "next_message")
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def salvage(damaged: Path, target: sqlite3.Connection) -> Salvaged:
         source.text_factory = lambda raw: raw.decode("utf-8", "replace")
         target.execute("BEGIN IMMEDIATE")
         try:
-            for table in ("conversation", "message", "draft"):
+            for table in ("conversation", "message", *_UNSENT):
                 _copy(source, target, table)
             _adopt_orphans(target)
             counts = [target.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in _COUNTED]
@@ -132,7 +133,8 @@ def _last_id(source: sqlite3.Connection, table: str) -> int:
 def _adopt_orphans(target: sqlite3.Connection) -> None:
     """Give messages without their chat one, and loosen what points at rows that are gone."""
     lost = "NOT IN (SELECT id FROM conversation)"
-    target.execute(f"DELETE FROM draft WHERE conversation_id {lost}")
+    for table in _UNSENT:
+        target.execute(f"DELETE FROM {table} WHERE conversation_id {lost}")
     target.execute(
         "INSERT INTO conversation (id, title, created, updated, activity)"
         " SELECT conversation_id, ?, min(created), max(created), 0 FROM message"

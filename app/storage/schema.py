@@ -90,7 +90,17 @@ _VERSION_2 = (
     "INSERT INTO unindexed SELECT id FROM message WHERE state <> 'streaming'",
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (_VERSION_1, _VERSION_2)
+# The message that is sent when the answer under way has ended; without a chat: the first of a new one.
+_VERSION_3 = (
+    """
+    CREATE TABLE next_message (
+        conversation_id INTEGER UNIQUE REFERENCES conversation (id) ON DELETE CASCADE,
+        content TEXT NOT NULL CHECK (typeof(content) = 'text')
+    )
+    """,
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
 
 
 def version_of(connection: sqlite3.Connection) -> int:

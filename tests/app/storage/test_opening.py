@@ -28,6 +28,7 @@ def filled(database: Path, clock: Any, chats: int = 12, messages: int = 30) -> d
             row = store.add_message(chat.id, "user", f"message {len(texts)} " + "x" * 900)
             texts[row.id] = row.content
     store.save_draft(None, "unsent")
+    store.save_next(chat.id, "waits")
     store.close()
     return texts
 
@@ -131,6 +132,7 @@ def test_one_bad_page_costs_its_own_rows_alone(database: Path, clock: Any) -> No
         f"chat {number}" for number in reversed(range(12))
     ]
     assert opened.store.draft(None) == "unsent"
+    assert opened.store.next_message(12) == "waits"
     assert usable(opened.store)
     opened.store.close()
 

@@ -44,6 +44,7 @@ class ModelChat:
     pinned: bool = False
     archived: bool = False
     draft: str = ""
+    waiting: str = ""
     messages: list[ModelMessage] = field(default_factory=list)
 
     def active(self) -> list[ModelMessage]:
@@ -309,6 +310,20 @@ class Chats(RuleBasedStateMachine):
             self.store.save_draft(chat, text)
             self.model[chat].draft = text
 
+    @rule(chat=chats, text=TEXT)
+    def let_wait(self, chat: int, text: str) -> None:
+        if chat in self.model:
+            self.store.save_next(chat, text)
+            self.model[chat].waiting = text
+
+    @rule(chat=chats)
+    def take_back_waiting(self, chat: int) -> None:
+        if chat in self.model:
+            model = self.model[chat]
+            model.draft = "\n".join(text for text in (model.waiting, model.draft) if text)
+            model.waiting = ""
+            assert self.store.take_back_next(chat) == model.draft
+
     @rule(sought=WORDS)
     def search(self, sought: str) -> None:
         if not sought.split():
@@ -356,6 +371,7 @@ class Chats(RuleBasedStateMachine):
             assert (conversation.title, conversation.system_prompt) == (model.title, model.system_prompt)
             assert conversation.deleted == model.deleted
             assert self.store.draft(chat) == model.draft
+            assert self.store.next_message(chat) == model.waiting
             rows = self.store.messages(chat, all_versions=True)
             assert [
                 (row.id, row.role, row.content, row.state.value, row.active, row.parent) for row in rows

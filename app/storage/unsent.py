@@ -1,0 +1,61 @@
+"""The store's operations on what is written but not sent: drafts, and messages that wait for their turn.
+
+Both are kept per chat; None is the chat that is not begun yet. Attached files are in the text
+(`app.attachments.form`).
+"""
+
+from __future__ import annotations
+
+from app.attachments.form import merged
+from app.i18n import tr
+from app.storage.base import Store
+from app.storage.database import reading, transaction
+from engine.text import clean_text
+
+
+class Unsent(Store):
+    """At most one draft and one waiting message for each chat."""
+
+    def draft(self, conversation_id: int | None) -> str:
+        """What was typed but not sent in a chat."""
+        with reading(self.path, tr("The draft could not be read.")):
+            return self._unsent("draft", conversation_id)
+
+    def save_draft(self, conversation_id: int | None, text: str) -> None:
+        """Keep what is typed; empty removes it."""
+        with transaction(self._db, self.path, tr("The draft could not be saved.")):
+            self._keep("draft", conversation_id, text)
+
+    def next_message(self, conversation_id: int | None) -> str:
+        """What waits to be sent in a chat."""
+        with reading(self.path, tr("The waiting message could not be read.")):
+            return self._unsent("next_message", conversation_id)
+
+    def save_next(self, conversation_id: int | None, text: str) -> None:
+        """Keep a message that waits; empty removes it."""
+        with transaction(self._db, self.path, tr("The waiting message could not be saved.")):
+            self._keep("next_message", conversation_id, text)
+
+    def take_back_next(self, conversation_id: int | None) -> str:
+        """Put a message that waits in front of the draft: nothing will send it. Returns the draft."""
+        with transaction(self._db, self.path, tr("The waiting message could not be taken back.")):
+            draft = self._unsent("draft", conversation_id)
+            waiting = self._unsent("next_message", conversation_id)
+            if waiting:
+                draft = merged(waiting, draft)
+                self._keep("draft", conversation_id, draft)
+                self._keep("next_message", conversation_id, "")
+            return draft
+
+    # Inside a transaction
+
+    def _unsent(self, table: str, conversation_id: int | None) -> str:
+        query = f"SELECT content FROM {table} WHERE conversation_id IS ?"
+        row = self._db.execute(query, (conversation_id,)).fetchone()
+        return "" if row is None else str(row["content"])
+
+    def _keep(self, table: str, conversation_id: int | None, text: str) -> None:
+        self._db.execute(f"DELETE FROM {table} WHERE conversation_id IS ?", (conversation_id,))
+        if text:
+            insert = f"INSERT INTO {table} (conversation_id, content) VALUES (?, ?)"
+            self._db.execute(insert, (conversation_id, clean_text(text)))
