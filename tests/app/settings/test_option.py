@@ -12,6 +12,7 @@ KEYS = {
     "appearance.font_size": int,
     "chat.system_prompt": str,
     "chat.send_on_enter": bool,
+    "chat.suggest_titles": bool,
     "sampling.use_model_defaults": bool,
     "sampling.temperature": float,
     "sampling.top_k": int,
