@@ -7,23 +7,67 @@ module is imported is marked with `tr_noop` there and translated where it is sho
 from __future__ import annotations
 
 import gettext
+import struct
+from pathlib import Path
 
-from app.paths import assets_dir
+from PySide6.QtCore import QLocale
+
+from app.paths import assets_dir, data_dir
 
 DOMAIN = "fiddler-chat"
+AS_THE_DESKTOP = "system"
+SOURCE_LANGUAGE = "en"
 
 _catalogue: gettext.NullTranslations = gettext.NullTranslations()
 
 
 def use_language(code: str) -> bool:
-    """Translate from now on into `code` ("de", "pt_BR"); False without a catalogue: texts stay English."""
+    """Translate from now on into `code` ("de", "pt_BR"; "system": what the desktop wants and we have).
+
+    False without a usable catalogue: texts stay English.
+    """
     global _catalogue
-    try:
-        _catalogue = gettext.translation(DOMAIN, assets_dir() / "translations", [code])
-    except FileNotFoundError:
-        _catalogue = gettext.NullTranslations()
-        return False
-    return True
+    _catalogue = gettext.NullTranslations()
+    for wanted in _desktop_languages() if code == AS_THE_DESKTOP else [code]:
+        if wanted.partition("_")[0] == SOURCE_LANGUAGE:
+            return False
+        for folder in _folders():
+            try:
+                _catalogue = gettext.translation(DOMAIN, folder, [wanted])
+            except (OSError, ValueError, struct.error):
+                continue  # not there, or not a catalogue: English is better than no start
+            return True
+    return False
+
+
+def languages() -> list[tuple[str, str]]:
+    """The languages there are, as codes with their own names: English and what has a catalogue."""
+    codes = {
+        path.parent.parent.name
+        for folder in _folders()
+        for path in folder.glob(f"*/LC_MESSAGES/{DOMAIN}.mo")
+        if path.is_file()
+    }
+    return [(code, _native_name(code)) for code in (SOURCE_LANGUAGE, *sorted(codes - {SOURCE_LANGUAGE}))]
+
+
+def _folders() -> tuple[Path, ...]:
+    """Where catalogues are: the program's own, and one in the data folder for people who translate."""
+    return data_dir() / "translations", assets_dir() / "translations"
+
+
+def _desktop_languages() -> list[str]:
+    return [tag.replace("-", "_") for tag in QLocale.system().uiLanguages()]
+
+
+def _native_name(code: str) -> str:
+    locale = QLocale(code)
+    if locale.language() is QLocale.Language.C:
+        return code
+    if code == SOURCE_LANGUAGE:
+        return "English"  # Qt would say which English
+    name = locale.nativeLanguageName()
+    return name[:1].upper() + name[1:]
 
 
 def tr(text: str, /, **values: object) -> str:

@@ -14,6 +14,7 @@ from PySide6.QtCore import QLibraryInfo, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
+from app.appearance import apply_appearance, apply_language
 from app.desktop.forward import come_forward
 from app.desktop.handover import Handover, absolute
 from app.desktop.instance import SingleInstance, Start
@@ -24,7 +25,7 @@ from app.garbage import GarbageCollector
 from app.i18n import tr
 from app.paths import data_dir, database_path, ensure_dir, settings_path
 from app.real_engine import RealEngine
-from app.settings import SettingsStore, registry
+from app.settings import SettingsStore
 from app.setup_flow import SetupFlow
 from app.storage.thread import StorageThread
 from app.theme import application_icon, theme
@@ -60,7 +61,8 @@ def _run(
     record_crashes()
     log.info("Fiddler Chat %s starts", version())
     settings = SettingsStore(settings_path())
-    theme().apply(settings.get(registry.THEME), settings.get(registry.FONT_SIZE))
+    apply_language(settings)
+    apply_appearance(settings)
     storage = StorageThread(database_path())
     worker = EngineWorker(factory or RealEngine())
     window = MainWindow(storage, worker, settings)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
+from app.appearance import next_zoom
 from app.menus import AboutDialog, ShortcutsDialog
 from app.paths import ensure_dir, log_path
 from app.settings import Option, SettingsStore, registry
 from app.settings.option import Value
+from app.theme import theme
 from engine.errors import EngineError
 from engine.version import version
 
@@ -39,6 +41,15 @@ class ProgramCommands:
     def use_theme(self, name: str) -> None:
         """Show the program in these colours, now and at the next start."""
         self._set(registry.THEME, name)
+
+    def use_high_contrast(self) -> None:
+        """Show the program in the high contrast that fits what is shown: light stays light, dark dark."""
+        self.use_theme("contrast_dark" if theme().dark else "contrast_light")
+
+    def zoom(self, direction: int) -> None:
+        """Show everything larger (1) or smaller (-1), or in its own size again (0)."""
+        zoom = registry.ZOOM
+        self._set(zoom, next_zoom(self._settings.get(zoom), direction) if direction else zoom.default)
 
     def show_shortcuts(self) -> None:
         """List the keys."""

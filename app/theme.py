@@ -1,6 +1,6 @@
-"""The program's looks: Fusion in our own colours, light or dark, and icons that follow.
+"""The program's looks: Fusion in our own colours, light, dark or of high contrast, and icons that follow.
 
-    theme().apply("system", font_size=0)   # once the QApplication exists, and when a setting changes
+    theme().apply("system", zoom=125)      # once the QApplication exists, and when a setting changes
     theme().colors.accent                  # inside paintEvent
     theme().set_icon(button, "copy")       # stays right when the theme changes
     theme().changed.connect(…)
@@ -26,9 +26,10 @@ from shiboken6 import isValid
 from app.paths import asset
 from app.theme_colors import Colors, load_colors, palette, style_sheet
 
-ThemeName = Literal["system", "light", "dark"]
+ThemeName = Literal["system", "light", "dark", "contrast_light", "contrast_dark"]
 THEMES: tuple[str, ...] = get_args(ThemeName)
 
+_CONTRAST = "contrast_"
 ICON_SIZES = (16, 20, 24, 32, 40, 48, 64)  # pixels: 16 to 24 at 100% to 250%
 
 
@@ -48,31 +49,47 @@ class Theme(QObject):
         self._icons: dict[tuple[str, str], QIcon] = {}
         self._with_icons: weakref.WeakKeyDictionary[QObject, tuple[str, str]] = weakref.WeakKeyDictionary()
         self._scaled: weakref.WeakKeyDictionary[QWidget, tuple[float, bool]] = weakref.WeakKeyDictionary()
+        self._icon_sizes: weakref.WeakKeyDictionary[QAbstractButton, QSize] = weakref.WeakKeyDictionary()
+        self._zoom = 100
         self._system_font: QFont | None = None
         self.colors: Colors = load_colors("light")
 
     @property
     def dark(self) -> bool:
         """Whether the colours shown now are the dark ones."""
-        return self._name == "dark"
+        return self.colors.dark
 
-    def apply(self, choice: str = "system", font_size: float = 0) -> None:
-        """Show the program in this theme and font size (points; 0: the system's)."""
+    @property
+    def scale(self) -> float:
+        """The zoom as a factor, for sizes in pixels that the style sheet does not know."""
+        return self._zoom / 100
+
+    def apply(
+        self, choice: str = "system", font_size: float = 0, *, family: str = "", zoom: int = 100
+    ) -> None:
+        """Show the program in this theme, font and zoom.
+
+        `font_size` is in points, `zoom` in percent; 0 and no `family` are the system's.
+        """
         app = _application()
         if self._system_font is None:
             self._system_font = app.font()
             app.setStyle("Fusion")
             app.styleHints().colorSchemeChanged.connect(self._follow_system)
+            app.styleHints().accessibility().contrastPreferenceChanged.connect(self._follow_system)
         font = QFont(self._system_font)
-        if font_size > 0:
-            font.setPointSizeF(font_size)
-        resized = font != app.font()
+        if family:
+            font.setFamilies([family])
+        font.setPointSizeF((font_size or font.pointSizeF()) * zoom / 100)
+        resized = font != app.font() or zoom != self._zoom
+        self._zoom = zoom
         if resized:
             app.setStyleSheet("")  # with a style sheet, only windows would take over the new font
             app.setFont(font)
         self._choice = choice if choice in THEMES else "system"
         schemes = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}
-        app.styleHints().setColorScheme(schemes.get(self._choice, Qt.ColorScheme.Unknown))
+        tone = self._choice.removeprefix(_CONTRAST)
+        app.styleHints().setColorScheme(schemes.get(tone, Qt.ColorScheme.Unknown))
         self._show(again=resized)
         if resized:
             QTimer.singleShot(0, self, self._tell)  # when the events about the new font have been handled
@@ -85,9 +102,16 @@ class Theme(QObject):
         return self._icons[key]
 
     def set_icon(self, owner: QAbstractButton | QAction, name: str, color: str = "text") -> None:
-        """Give a button or an action an icon, now and whenever the theme changes."""
+        """Give a button or an action an icon, now and whenever the theme changes.
+
+        The size that a button has for its icons when it gets the first one is the size at a zoom of 100 %.
+        """
         self._with_icons[owner] = (name, color)
         owner.setIcon(self.icon(name, color))
+        if isinstance(owner, QAbstractButton):
+            if owner not in self._icon_sizes:
+                self._icon_sizes[owner] = owner.iconSize()
+            owner.setIconSize(self._icon_sizes[owner] * self.scale)
 
     def scale_font(self, widget: QWidget, factor: float, *, bold: bool = False) -> None:
         """Give a widget `factor` times the program's font size, now and whenever that changes."""
@@ -107,9 +131,7 @@ class Theme(QObject):
 
     def _show(self, *, again: bool = False) -> None:
         app = _application()
-        name = self._choice
-        if name == "system":
-            name = "dark" if app.styleHints().colorScheme() is Qt.ColorScheme.Dark else "light"
+        name = self._choice if self._choice != "system" else _as_the_desktop()
         if name == self._name:
             if again:
                 self._restyle()
@@ -128,7 +150,10 @@ class Theme(QObject):
 
     def _restyle(self) -> None:
         """Set the style sheet; it gives every widget the font back that it had when it was first styled."""
-        _application().setStyleSheet(style_sheet(self.colors))
+        _application().setStyleSheet(style_sheet(self.colors, self.scale))
+        for button, size in list(self._icon_sizes.items()):
+            if isValid(button):
+                button.setIconSize(size * self.scale)
         for widget, (factor, bold) in list(self._scaled.items()):
             if isValid(widget):
                 self.scale_font(widget, factor, bold=bold)
@@ -153,6 +178,14 @@ class Theme(QObject):
 def theme() -> Theme:
     """The program's theme."""
     return Theme()
+
+
+def _as_the_desktop() -> str:
+    """The theme that the desktop asks for."""
+    hints = _application().styleHints()
+    tone = "dark" if hints.colorScheme() is Qt.ColorScheme.Dark else "light"
+    high = hints.accessibility().contrastPreference() is Qt.ContrastPreference.HighContrast
+    return _CONTRAST + tone if high else tone
 
 
 def mark(widget: QWidget, **properties: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, fields
 from string import Template
@@ -19,6 +20,7 @@ class Colors:
     surface: QColor
     raised: QColor
     border: QColor
+    edge: QColor
     text: QColor
     muted: QColor
     accent: QColor
@@ -46,20 +48,46 @@ class Colors:
     split: QColor
     cpu: QColor
 
+    @property
+    def dark(self) -> bool:
+        """Whether text is lighter than its ground."""
+        return self.text.lightnessF() > self.base.lightnessF()
+
+    @property
+    def high_contrast(self) -> bool:
+        """Whether what is filled also has a line round it."""
+        return self.edge.alpha() > 0
+
+
+_PIXELS = re.compile(r"\b(\d+)px")
+_LINE = 2  # pixels: up to this it is a line, which stays as thin as it is
+
 
 def load_colors(name: str) -> Colors:
-    """The theme `name` ("light", "dark"). A file without one of the roles is a fault: KeyError."""
+    """The theme `name`, a file in assets/themes. One that lacks a role is a fault: KeyError."""
     values = tomllib.loads(asset(f"themes/{name}.toml").read_text(encoding="utf-8"))
     return Colors(**{field.name: QColor(values[field.name]) for field in fields(Colors)})
 
 
-def style_sheet(colors: Colors) -> str:
-    """The program's style sheet in these colours."""
-    template = Template(asset("themes/style.qss").read_text(encoding="utf-8"))
-    values = {field.name: getattr(colors, field.name).name() for field in fields(Colors)}
-    # The style sheet cannot draw a tick in a colour: there is one picture for dark and one for light accents.
-    tick = "light" if colors.on_accent.lightnessF() > 0.5 else "dark"
-    return template.substitute(values, check=asset(f"themes/check-{tick}.svg").as_posix())
+def style_sheet(colors: Colors, scale: float = 1.0) -> str:
+    """The program's style sheet in these colours, its sizes multiplied by `scale`."""
+    text = asset("themes/style.qss").read_text(encoding="utf-8")
+    if colors.high_contrast:
+        text += asset("themes/contrast.qss").read_text(encoding="utf-8")
+    values = {field.name: _css(getattr(colors, field.name)) for field in fields(Colors)}
+    # The style sheet cannot draw in a colour: of a tick or an arrow there is a light and a dark picture.
+    for picture, color in (("check", colors.on_accent), ("up", colors.text), ("down", colors.text)):
+        tone = "light" if color.lightnessF() > 0.5 else "dark"
+        values[f"{picture}_picture"] = asset(f"themes/{picture}-{tone}.svg").as_posix()
+    return Template(_PIXELS.sub(lambda match: _scaled(int(match[1]), scale), text)).substitute(values)
+
+
+def _css(color: QColor) -> str:
+    return color.name() if color.alpha() else "transparent"
+
+
+def _scaled(pixels: int, scale: float) -> str:
+    return f"{pixels if pixels <= _LINE else round(pixels * scale)}px"
 
 
 def palette(colors: Colors) -> QPalette:

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QSplitter, QWidget
 
+from app.appearance import apply_appearance
 from app.chat.chats import ChatsController
 from app.chat.commands import ChatCommands
 from app.chat.list_model import ChatListModel
@@ -31,7 +32,7 @@ from app.status_line import StatusLine
 from app.storage import Conversation, MessageRow, Notice
 from app.storage.opening import Opened
 from app.storage.thread import StorageThread
-from app.theme import application_icon, theme
+from app.theme import application_icon
 from app.window_menus import MenuStates, add_menus
 from app.window_place import restore_place, save_place
 from app.wizard.memory import is_needed
@@ -237,7 +238,7 @@ class MainWindow(DropWindow):
 
     def _apply_settings(self) -> None:
         get = self._settings.get
-        theme().apply(get(registry.THEME), get(registry.FONT_SIZE))
+        apply_appearance(self._settings)
         self.page.apply_width()
         self.page.composer.set_send_on_enter(get(registry.SEND_ON_ENTER))
         self.panel.setVisible(get(registry.PANEL_VISIBLE))

@@ -32,8 +32,8 @@ class ChatDelegate(QStyledItemDelegate):
         ground = option.rect.adjusted(2, 1, -2, -1)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
         if selected or hovered:
+            painter.setPen(colors.edge)  # only high contrast has one
             painter.setBrush(colors.selected if selected else colors.hover)
             painter.drawRoundedRect(ground, 8, 8)
         if focused:

@@ -16,10 +16,11 @@ from PySide6.QtWidgets import (
 
 from app.dialogs import show_error
 from app.i18n import tr
+from app.preferences.appearance_page import AppearancePage
 from app.preferences.data_page import DataPage
 from app.preferences.model_page import ModelPage
 from app.preferences.page import SettingsPage
-from app.preferences.simple_pages import AnswersPage, AppearancePage, PromptPage
+from app.preferences.simple_pages import AnswersPage, ChatsPage, PromptPage
 from app.settings import SettingsStore
 from app.theme import mark
 from app.widgets.buttons import push_button
@@ -50,12 +51,14 @@ class PreferencesDialog(QDialog):
         self.model = ModelPage(settings, worker, knowledge or RealKnowledge(), status)
         self.answers = AnswersPage(settings, defaults)
         self.prompt = PromptPage(settings)
+        self.chats = ChatsPage(settings)
         self.appearance = AppearancePage(settings)
         self.data = DataPage(settings)
         self.pages: tuple[SettingsPage, ...] = (
             self.model,
             self.answers,
             self.prompt,
+            self.chats,
             self.appearance,
             self.data,
         )

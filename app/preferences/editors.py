@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, QTimer, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -16,15 +18,24 @@ from PySide6.QtWidgets import (
 from app.i18n import tr
 from app.preferences.binding import Binding
 
+Choices = Sequence[tuple[str, str]]
+
 TYPING_PAUSE_MS = 400  # a text is saved when nothing was typed for so long
 _INT_LIMIT = 2**31 - 1  # of QSpinBox
 
 
-def make_editor(binding: Binding, parent: QWidget, automatic: str = "") -> QWidget:
-    """The editor of a setting; `automatic` are the words for a number's lowest value."""
+def make_editor(
+    binding: Binding, parent: QWidget, automatic: str = "", choices: Choices | None = None
+) -> QWidget:
+    """The editor of a setting; `automatic` are the words for a number's lowest value.
+
+    `choices` are values with their words, for a text that is chosen from what this computer has.
+    """
     option = binding.option
-    if option.choices:
-        editor: QWidget = _choice(binding, parent)
+    if choices is None and option.choices:
+        choices = [(choice.value, choice.label) for choice in option.choices]
+    if choices is not None:
+        editor: QWidget = _choice(binding, parent, choices)
     elif isinstance(option.default, bool):
         editor = _check(binding, parent)
     elif isinstance(option.default, int):
@@ -68,13 +79,15 @@ def _check(binding: Binding, parent: QWidget) -> QCheckBox:
     return box
 
 
-def _choice(binding: Binding, parent: QWidget) -> QComboBox:
+def _choice(binding: Binding, parent: QWidget, choices: Choices) -> QComboBox:
     box = QComboBox(parent)
-    for choice in binding.option.choices:
-        box.addItem(choice.label, choice.value)
+    for value, label in choices:
+        box.addItem(label, value)
 
     def show(value: str) -> None:
         with QSignalBlocker(box):
+            if box.findData(value) < 0:  # a font or a language that was there when it was chosen
+                box.addItem(tr("{name} (not found)", name=value), value)
             box.setCurrentIndex(box.findData(value))
 
     binding.show_value = show

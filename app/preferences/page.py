@@ -6,13 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QPlainTextEdit, QStyle, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.preferences.binding import Binding
-from app.preferences.editors import make_editor
+from app.preferences.editors import Choices, make_editor
 from app.settings import Option, SettingsStore
-from app.theme import mark
+from app.theme import mark, theme
 from app.widgets.labels import TextLabel, hint, title
+
+_MARK_WIDTH = 26  # pixels of a check box before its words; the style sheet's sizes
 
 
 class SettingsPage(QWidget):
@@ -36,10 +38,12 @@ class SettingsPage(QWidget):
         self._grid: QGridLayout | None = None
         self._unsubscribers: list[Callable[[], None]] = []
 
-    def add_option(self, option: Option[Any], *, automatic: str = "") -> QWidget:
-        """Add a row for `option` at the end of the page and return its editor."""
+    def add_option(
+        self, option: Option[Any], *, automatic: str = "", choices: Choices | None = None
+    ) -> QWidget:
+        """Add a row for `option` at the end of the page and return its editor; see `make_editor`."""
         binding = Binding(self.settings, option, self)
-        editor = make_editor(binding, self, automatic)
+        editor = make_editor(binding, self, automatic, choices)
         complaint = TextLabel(parent=self)
         mark(complaint, tone="error")
         complaint.hide()
@@ -65,8 +69,7 @@ class SettingsPage(QWidget):
         column.addWidget(complaint)
         explanation = self.helps[option.key] = hint(option.help, self)
         if isinstance(editor, QCheckBox):  # in line with its words
-            mark_width = self.style().pixelMetric(QStyle.PixelMetric.PM_IndicatorWidth)
-            explanation.setContentsMargins(mark_width + 12, 0, 0, 0)
+            explanation.setContentsMargins(round(_MARK_WIDTH * theme().scale), 0, 0, 0)
         column.addWidget(explanation)
         self._add_row(option, editor, column)
         return editor

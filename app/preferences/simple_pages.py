@@ -1,9 +1,9 @@
-"""The pages that are little more than rows of settings: answers, system prompt, appearance."""
+"""The pages that are little more than rows of settings: answers, system prompt and chats."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPlainTextEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.answers import sampling_words
 from app.i18n import tr
@@ -73,16 +73,11 @@ class PromptPage(SettingsPage):
         self.content.addWidget(self.clear, 0, Qt.AlignmentFlag.AlignLeft)
 
 
-class AppearancePage(SettingsPage):
-    """Theme, text size, and how the window behaves."""
+class ChatsPage(SettingsPage):
+    """How the message field behaves, and what chats do by themselves."""
 
     def __init__(self, settings: SettingsStore, parent: QWidget | None = None) -> None:
-        super().__init__(tr("Appearance"), settings, parent)
-        self.add_option(registry.THEME)
-        size = self.add_option(registry.FONT_SIZE, automatic=tr("0 (as the desktop)"))
-        assert isinstance(size, QSpinBox)
-        size.setSuffix(tr(" pt"))
-        self.add_option(registry.PANEL_VISIBLE)
+        super().__init__(tr("Chats"), settings, parent)
         self.add_option(registry.SEND_ON_ENTER)
         self.add_option(registry.SUGGEST_TITLES)
         self.content.addStretch(1)

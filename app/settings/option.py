@@ -34,9 +34,10 @@ class Choice:
 class Option(Generic[T]):
     """A setting. The type is that of `default`; a whole number is taken where a float is wanted.
 
-    `minimum` and `maximum` bound a number (inclusive), `choices` a string. `label_text` and `help_text` are
-    English (marked with `tr_noop`); `help_text` says what the setting changes for the user. Settings that
-    nobody chooses, such as the window's place, have no label: dialogs leave them out.
+    `minimum` and `maximum` bound a number (inclusive), `choices` a string. The texts are English (marked with
+    `tr_noop`): `help_text` says what the setting changes for the user, `synonyms_text` are other words that
+    people may search for. Settings that nobody chooses, such as the window's place, have no label: dialogs
+    leave them out.
     """
 
     key: str
@@ -46,6 +47,7 @@ class Option(Generic[T]):
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[Choice, ...] = ()
+    synonyms_text: str = ""
 
     @property
     def section(self) -> str:
@@ -66,6 +68,11 @@ class Option(Generic[T]):
     def help(self) -> str:
         """What the setting does, in the user's language."""
         return tr(self.help_text) if self.help_text else ""
+
+    @property
+    def synonyms(self) -> str:
+        """Other words that the setting is found by, in the user's language."""
+        return tr(self.synonyms_text) if self.synonyms_text else ""
 
     @property
     def visible(self) -> bool:

@@ -86,5 +86,42 @@ def test_a_catalogue_among_the_assets_is_used(tmp_path: Path, monkeypatch: pytes
     assert i18n.use_language("de")
     assert i18n.tr("Delete “{title}”?", title="Rom") == "„Rom“ löschen?"
     assert i18n.tr("Settings") == "Settings"
+    assert i18n.languages() == [("en", "English"), ("de", "Deutsch")]
     assert not i18n.use_language("fr")
     assert i18n.tr("Delete “{title}”?", title="Rom") == "Delete “Rom”?"
+
+
+def test_a_catalogue_in_the_data_folder_comes_first(
+    tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(i18n, "assets_dir", lambda: tmp_path)
+    for root, text in ((tmp_path, "Einstellungen"), (data_dir, "Optionen")):
+        folder = root / "translations" / "de" / "LC_MESSAGES"
+        folder.mkdir(parents=True)
+        (folder / "fiddler-chat.mo").write_bytes(compiled({"Settings": text}))
+    assert i18n.use_language("de_AT")
+    assert i18n.tr("Settings") == "Optionen"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [(["fr-FR", "de-AT", "en-US"], "Optionen"), (["en-GB", "de-DE"], "Settings"), (["fr-FR"], "Settings")],
+)
+def test_the_desktops_first_language_that_there_is(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch, wanted: list[str], expected: str
+) -> None:
+    folder = data_dir / "translations" / "de" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "fiddler-chat.mo").write_bytes(compiled({"Settings": "Optionen"}))
+    monkeypatch.setattr(i18n, "_desktop_languages", lambda: [tag.replace("-", "_") for tag in wanted])
+    i18n.use_language(i18n.AS_THE_DESKTOP)
+    assert i18n.tr("Settings") == expected
+
+
+@pytest.mark.parametrize("content", [b"", b"not a catalogue", compiled({})[:20]])
+def test_a_damaged_catalogue_does_not_stop_the_start(data_dir: Path, content: bytes) -> None:
+    folder = data_dir / "translations" / "de" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "fiddler-chat.mo").write_bytes(content)
+    assert not i18n.use_language("de")
+    assert i18n.tr("Settings") == "Settings"

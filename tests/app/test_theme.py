@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from pytestqt.qtbot import QtBot
 import app
 from app.chat.code_lexer import Role
 from app.chat.message import UserMessage
+from app.panel.expert_map import heat_color
 from app.paths import asset, assets_dir
 from app.storage import MessageRow, MessageState
-from app.theme import application_icon, heading, theme
-from app.theme_colors import contrast, load_colors, style_sheet
+from app.theme import THEMES, application_icon, heading, theme
+from app.theme_colors import Colors, contrast, load_colors, style_sheet
 
 TEXT_ON = [
     ("text", ("base", "surface", "raised", "hover", "selected", "bubble", "code")),
@@ -29,6 +31,27 @@ TEXT_ON = [
     ("warning", ("base", "surface", "warning_surface")),
     ("text", ("error_surface", "warning_surface")),
 ]
+
+
+GROUNDS = (
+    *("base", "surface", "raised", "hover", "selected", "bubble", "code"),
+    *("error_surface", "warning_surface"),
+)
+TEXTS = (
+    "text",
+    "muted",
+    "link",
+    "accent",
+    "error",
+    "warning",
+    "on_accent",
+    *(f"code_{role}" for role in Role),
+)
+CONTRAST = [name for name in THEMES if name.startswith("contrast")]
+
+
+def grounds_of(text: str) -> tuple[str, ...]:
+    return ("accent", "accent_hover") if text == "on_accent" else GROUNDS
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +69,61 @@ def test_text_is_readable_on_every_ground_it_is_shown_on(name: str) -> None:
             assert ratio >= 4.5, f"{text} on {ground}: {ratio:.2f}"
 
 
+@pytest.mark.parametrize("name", CONTRAST)
+def test_high_contrast_is_that_of_wcags_highest_level(name: str) -> None:
+    colors = load_colors(name)
+    assert colors.high_contrast
+    for text in TEXTS:
+        for ground in grounds_of(text):
+            ratio = contrast(getattr(colors, text), getattr(colors, ground))
+            assert ratio >= 7, f"{text} on {ground}: {ratio:.2f}"
+
+
+@pytest.mark.parametrize("name", CONTRAST)
+def test_high_contrast_has_lines_and_marks_that_stand_out(name: str) -> None:
+    colors = load_colors(name)
+    for line in (
+        "border",
+        "edge",
+        "accent",
+        "accent_hover",
+        "gpu",
+        "streamed",
+        "split",
+        "cpu",
+        "link",
+        "error",
+    ):
+        for ground in (*GROUNDS, "track"):
+            ratio = contrast(getattr(colors, line), getattr(colors, ground))
+            assert ratio >= 3, f"{line} on {ground}: {ratio:.2f}"
+
+
+def test_every_role_has_a_contrast_that_is_computed() -> None:
+    checked = {
+        *TEXTS,
+        *GROUNDS,
+        "accent",
+        "accent_hover",
+        "track",
+        "border",
+        "edge",
+        "gpu",
+        "streamed",
+        "split",
+    }
+    assert {field.name for field in fields(Colors)} == checked | {"cpu"}
+
+
+@pytest.mark.parametrize("name", CONTRAST)
+@pytest.mark.parametrize("heat", [0, 0.25, 0.5, 0.75, 1])
+def test_high_contrast_shows_every_cell_of_the_map(qtbot: QtBot, name: str, heat: float) -> None:
+    theme().apply(name)
+    colors = theme().colors
+    outline = max(contrast(line, heat_color(heat)) for line in (colors.text, colors.surface))
+    assert outline >= 3  # what marks an expert on the graphics card
+
+
 @pytest.mark.parametrize("name", ["light", "dark"])
 def test_bars_and_focus_stand_out_from_their_ground(name: str) -> None:
     colors = load_colors(name)
@@ -58,10 +136,20 @@ def test_contrast_is_that_of_wcag() -> None:
     assert contrast(QColor("#777777"), QColor("#ffffff")) == pytest.approx(4.48, abs=0.01)
 
 
-def test_the_style_sheet_has_every_colour_filled_in() -> None:
-    sheet = style_sheet(load_colors("dark"))
+@pytest.mark.parametrize("name", THEMES[1:])
+def test_the_style_sheet_has_every_colour_filled_in(name: str) -> None:
+    sheet = style_sheet(load_colors(name))
     assert "$" not in re.sub(r"/\*.*?\*/", "", sheet)
-    assert load_colors("dark").accent.name() in sheet
+    assert load_colors(name).accent.name() in sheet
+    assert all(Path(path).is_file() for path in re.findall(r'url\("(.*?)"\)', sheet))
+
+
+def test_zoom_scales_the_sizes_of_the_style_sheet_but_not_its_lines() -> None:
+    normal, large = style_sheet(load_colors("light")), style_sheet(load_colors("light"), 1.5)
+    assert "padding: 6px 14px" in normal
+    assert "padding: 9px 21px" in large
+    assert "border: 1px solid" in large
+    assert "border: 2px solid" in large
 
 
 def test_a_chosen_theme_shows_and_is_told(qtbot: QtBot) -> None:
@@ -102,6 +190,27 @@ def test_the_font_size_is_the_chosen_one_and_goes_back(qtbot: QtBot) -> None:
     assert QApplication.font().pointSizeF() == 19
     theme().apply("light", 0)
     assert QApplication.font().pointSizeF() == normal
+
+
+def test_zoom_enlarges_text_and_icons_together_and_goes_back(qtbot: QtBot) -> None:
+    theme().apply("light", 10)
+    button = QPushButton("Copy")
+    qtbot.addWidget(button)
+    theme().set_icon(button, "copy")
+    size, icon = QApplication.font().pointSizeF(), button.iconSize()
+    theme().apply("light", 10, zoom=200)
+    assert (QApplication.font().pointSizeF(), button.iconSize()) == (2 * size, 2 * icon)
+    theme().apply("light", 10)
+    assert (QApplication.font().pointSizeF(), button.iconSize()) == (size, icon)
+
+
+def test_the_chosen_font_is_used_and_goes_back(qtbot: QtBot) -> None:
+    theme().apply("light")
+    normal = QApplication.font().families()
+    theme().apply("light", family="DejaVu Serif")
+    assert QApplication.font().families() == ["DejaVu Serif"]
+    theme().apply("light")
+    assert QApplication.font().families() == normal
 
 
 @pytest.mark.qt_log_ignore("propagateSizeHints")

@@ -91,9 +91,9 @@ def shown(widget: Any) -> Any:
     return int(widget.text() or -1)
 
 
-def another_value(option: Any) -> Any:
-    if option.choices:
-        return option.choices[-1].value
+def another_value(option: Any, widget: Any) -> Any:
+    if isinstance(widget, QComboBox):
+        return widget.itemData(widget.count() - 1)
     if isinstance(option.default, bool):
         return not option.default
     if isinstance(option.default, int):
@@ -109,7 +109,7 @@ def test_every_setting_has_an_editor_that_follows_it(
 ) -> None:
     widget = editor(dialog, option.key)
     assert shown(widget) == option.default
-    value = another_value(option)
+    value = another_value(option, widget)
     settings.set(option, value)
     assert shown(widget) == value
     assert widget.accessibleName() == option.label
@@ -120,8 +120,8 @@ def test_every_editor_changes_its_setting(
     qtbot: QtBot, dialog: PreferencesDialog, settings: SettingsStore, option: Any
 ) -> None:
     settings.set(registry.USE_MODEL_DEFAULTS, option is registry.USE_MODEL_DEFAULTS)
-    value = another_value(option)
     widget = editor(dialog, option.key)
+    value = another_value(option, widget)
     if isinstance(widget, QCheckBox):
         widget.setFocus()
         qtbot.keyClick(widget, Qt.Key.Key_Space)

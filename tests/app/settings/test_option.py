@@ -9,7 +9,11 @@ from app.settings import BY_KEY, OPTIONS, Choice, Option, SettingsError
 # The keys that other parts of the program and saved files rely on, and the type of each.
 KEYS = {
     "appearance.theme": str,
+    "appearance.font_family": str,
     "appearance.font_size": int,
+    "appearance.zoom": int,
+    "appearance.language": str,
+    "appearance.reduced_motion": bool,
     "chat.system_prompt": str,
     "chat.send_on_enter": bool,
     "chat.suggest_titles": bool,
