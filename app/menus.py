@@ -1,4 +1,4 @@
-"""The window's actions with their shortcuts, and the menus made of them."""
+"""The window's actions, and the menus made of them. Their keys: see `app.shortcuts`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QGridLayout,
-    QLabel,
-    QMainWindow,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QMainWindow, QVBoxLayout, QWidget
 
 from app.i18n import tr
 from app.theme import heading, mark
@@ -25,7 +17,7 @@ Handler = Callable[[], object]
 
 @dataclass(frozen=True)
 class Command:
-    """An entry of a menu: a stable name, the text, its keys ("" for none), and what it does."""
+    """An entry of a menu: a stable name, the text, the keys it comes with ("" for none), and what it does."""
 
     name: str
     text: str
@@ -40,21 +32,26 @@ class Menus:
     def __init__(self, window: QMainWindow) -> None:
         self._window = window
         self.actions: dict[str, QAction] = {}
+        self.groups: list[tuple[str, list[Command]]] = []  # each menu's title and commands
 
     def add(self, title: str, commands: list[Command | None]) -> None:
         """Add a menu; None is a line between entries."""
         menu = self._window.menuBar().addMenu(title)
+        self.groups.append((title, [command for command in commands if command is not None]))
         for command in commands:
             if command is None:
                 menu.addSeparator()
                 continue
             action = QAction(command.text, self._window)
             action.setCheckable(command.checkable)
-            if command.keys:
-                action.setShortcut(QKeySequence(command.keys))
             action.triggered.connect(_without_argument(command.run))
             menu.addAction(action)
             self.actions[command.name] = action
+
+
+def plain_text(text: str) -> str:
+    """A menu's text without the mark of its letter."""
+    return text.replace("&", "")
 
 
 def _without_argument(run: Handler) -> Callable[[bool], None]:
@@ -80,38 +77,6 @@ class _InfoDialog(QDialog):
         column.setSpacing(16)
         column.addLayout(self.content)
         column.addWidget(buttons)
-
-
-class ShortcutsDialog(_InfoDialog):
-    """Lists every shortcut: those of the menus, and those of the places where they apply."""
-
-    def __init__(self, actions: list[QAction], parent: QWidget | None = None) -> None:
-        super().__init__(tr("Keyboard shortcuts"), parent)
-        rows = [
-            (
-                action.text().replace("&", ""),
-                action.shortcut().toString(QKeySequence.SequenceFormat.NativeText),
-            )
-            for action in actions
-            if not action.shortcut().isEmpty()
-        ]
-        rows += [
-            (tr("Send the message"), tr("Enter")),
-            (tr("New line in the message"), tr("Shift+Enter")),
-            (tr("Rename the chosen chat"), "F2"),
-            (tr("Delete the chosen chat"), tr("Del")),
-            (tr("Walk over the map of experts"), tr("Arrow keys")),
-        ]
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(32)
-        grid.setVerticalSpacing(8)
-        for row, (text, keys) in enumerate(rows):
-            key_label = QLabel(keys)
-            mark(key_label, muted=True)
-            grid.addWidget(QLabel(text), row, 0)
-            grid.addWidget(key_label, row, 1)
-        self.content.addWidget(heading(QLabel(tr("Keyboard shortcuts")), 1.3))
-        self.content.addLayout(grid)
 
 
 class AboutDialog(_InfoDialog):

@@ -8,7 +8,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
 from app.appearance import next_zoom
-from app.menus import AboutDialog, ShortcutsDialog
+from app.menus import AboutDialog
 from app.paths import ensure_dir, log_path
 from app.settings import Option, SettingsStore, registry
 from app.settings.option import Value
@@ -52,8 +52,8 @@ class ProgramCommands:
         self._set(zoom, next_zoom(self._settings.get(zoom), direction) if direction else zoom.default)
 
     def show_shortcuts(self) -> None:
-        """List the keys."""
-        ShortcutsDialog(list(self._window.menus.actions.values()), self._window).open()
+        """Lay the list of keys over the window, or take it away."""
+        self._window.overlay.toggle()
 
     def show_about(self) -> None:
         """Say what this program is."""

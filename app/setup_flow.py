@@ -75,6 +75,7 @@ class SetupFlow(QObject):
             window.model.defaults,
             window,
             self._knowledge,
+            window.shortcuts,
         )
         self._open(dialog)
 

@@ -28,6 +28,8 @@ from app.model_control import ModelControl
 from app.panel.panel import LivePanel
 from app.program_commands import ProgramCommands
 from app.settings import SettingsStore, registry
+from app.shortcuts.overlay import ShortcutsOverlay
+from app.shortcuts.shortcuts import Shortcuts
 from app.status_line import StatusLine
 from app.storage import Conversation, MessageRow, Notice
 from app.storage.opening import Opened
@@ -86,6 +88,8 @@ class MainWindow(DropWindow):
         self.menus = Menus(self)
         add_menus(self.menus, self)
         self._states = MenuStates(self.menus)
+        self.shortcuts = Shortcuts(self.menus, settings, self)
+        self.overlay = ShortcutsOverlay(self.shortcuts, self)
         self._connect_session()
         self._connect_model()
         self._connect_files()

@@ -20,8 +20,10 @@ from app.preferences.appearance_page import AppearancePage
 from app.preferences.data_page import DataPage
 from app.preferences.model_page import ModelPage
 from app.preferences.page import SettingsPage
+from app.preferences.shortcuts_page import ShortcutsPage
 from app.preferences.simple_pages import AnswersPage, ChatsPage, PromptPage
 from app.settings import SettingsStore
+from app.shortcuts.shortcuts import Shortcuts
 from app.theme import mark
 from app.widgets.buttons import push_button
 from app.widgets.frames import scrolling, separator
@@ -34,7 +36,10 @@ from engine.status import EngineStatus
 
 
 class PreferencesDialog(QDialog):
-    """All settings. `status` and `defaults` are those of the loaded model, None while none is loaded."""
+    """All settings. `status` and `defaults` are those of the loaded model, None while none is loaded.
+
+    Without `shortcuts`, where there is no main window, there is no page about them.
+    """
 
     def __init__(
         self,
@@ -44,6 +49,7 @@ class PreferencesDialog(QDialog):
         defaults: GenerationParams | None = None,
         parent: QWidget | None = None,
         knowledge: Knowledge | None = None,
+        shortcuts: Shortcuts | None = None,
     ) -> None:
         super().__init__(parent)
         self.setWindowTitle(tr("Settings – Fiddler Chat"))
@@ -53,6 +59,7 @@ class PreferencesDialog(QDialog):
         self.prompt = PromptPage(settings)
         self.chats = ChatsPage(settings)
         self.appearance = AppearancePage(settings)
+        self.shortcuts = ShortcutsPage(settings, shortcuts) if shortcuts is not None else None
         self.data = DataPage(settings)
         self.pages: tuple[SettingsPage, ...] = (
             self.model,
@@ -60,6 +67,7 @@ class PreferencesDialog(QDialog):
             self.prompt,
             self.chats,
             self.appearance,
+            *((self.shortcuts,) if self.shortcuts is not None else ()),
             self.data,
         )
         self.list = QListWidget(self)

@@ -20,3 +20,4 @@ EXPORT_BRANCHES = Option("export.branches", True)
 EXPORT_FOLDER = Option("export.folder", "")  # empty: the documents folder
 WINDOW_GEOMETRY = Option("window.geometry", "")  # base64
 WINDOW_STATE = Option("window.state", "")  # base64
+SHORTCUTS = Option("shortcuts.changed", "")  # the user's own keys, see app.shortcuts.book; empty: none

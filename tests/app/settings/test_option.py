@@ -46,6 +46,7 @@ KEYS = {
     "export.folder": str,
     "window.geometry": str,
     "window.state": str,
+    "shortcuts.changed": str,
 }
 
 

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.preferences.shortcuts_page import ShortcutsPage
+from app.settings import SettingsStore, registry
+from app.shortcuts.shortcuts import Shortcuts
+from app.window import MainWindow
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+CTRL, ALT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.AltModifier
+
+
+@pytest.fixture
+def page(qtbot: QtBot, window: MainWindow, settings: SettingsStore) -> Iterator[ShortcutsPage]:
+    made = ShortcutsPage(settings, window.shortcuts)
+    qtbot.addWidget(made)
+    made.show()
+    made.activateWindow()
+    yield made
+    made.close_page()
+
+
+def keys_of(window: MainWindow, name: str) -> str:
+    return window.menus.actions[name].shortcut().toString()
+
+
+def press(qtbot: QtBot, page: ShortcutsPage, key: Qt.Key, modifier: Qt.KeyboardModifier = CTRL) -> None:
+    qtbot.keyClick(page.change, Qt.Key.Key_Space)
+    assert page.change.waiting
+    qtbot.keyClick(page.change, key, modifier)
+
+
+def test_new_keys_work_at_once_and_after_the_next_start(
+    qtbot: QtBot, page: ShortcutsPage, window: MainWindow, settings: SettingsStore
+) -> None:
+    page.choose("new")
+    press(qtbot, page, Qt.Key.Key_J)
+    assert keys_of(window, "new") == "Ctrl+J"
+    assert page.entry is not None
+    assert (page.entry.name, page.entry.keys) == ("new", "Ctrl+J")
+    again = Shortcuts(window.menus, settings, window)
+    assert keys_of(window, "new") == "Ctrl+J"
+    again.end()
+    page.reset.click()
+    assert keys_of(window, "new") == "Ctrl+N"
+    assert settings.get(registry.SHORTCUTS) == ""
+    assert not page.reset.isEnabled()
+
+
+def test_keys_of_another_command_are_told_and_can_be_taken_from_it(
+    qtbot: QtBot, page: ShortcutsPage, window: MainWindow
+) -> None:
+    page.choose("rename")
+    press(qtbot, page, Qt.Key.Key_N)
+    assert "Ctrl+N belong to “New chat” already." in page.message.text()
+    assert keys_of(window, "rename") == ""
+    page.take.click()
+    assert (keys_of(window, "rename"), keys_of(window, "new")) == ("Ctrl+N", "")
+    page.choose("new")
+    page.reset.click()
+    assert (keys_of(window, "rename"), keys_of(window, "new")) == ("", "Ctrl+N")
+    page.reset_all.click()
+    assert not page.reset_all.isEnabled()
+
+
+def test_what_cannot_be_a_shortcut_says_why(qtbot: QtBot, page: ShortcutsPage, window: MainWindow) -> None:
+    page.choose("new")
+    press(qtbot, page, Qt.Key.Key_V)
+    assert "editing text" in page.message.text()
+    assert page.take.isHidden()
+    press(qtbot, page, Qt.Key.Key_C, ALT)
+    assert "open a menu" in page.message.text()
+    assert keys_of(window, "new") == "Ctrl+N"
+
+
+def test_waiting_for_keys_is_no_trap(qtbot: QtBot, page: ShortcutsPage, window: MainWindow) -> None:
+    page.choose("new")
+    press(qtbot, page, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
+    assert not page.change.waiting
+    press(qtbot, page, Qt.Key.Key_Tab, Qt.KeyboardModifier.NoModifier)
+    assert not page.change.waiting
+    assert keys_of(window, "new") == "Ctrl+N"
+
+
+def test_keys_are_removed_and_found(page: ShortcutsPage, window: MainWindow) -> None:
+    page.search.setText("ctrl+f")
+    assert page.entry is not None
+    assert page.entry.name == "find"
+    page.remove.click()
+    assert keys_of(window, "find") == ""
+    page.search.setText("send the message")
+    assert page.entry is not None
+    assert page.entry.fixed
+    assert not page.change.isEnabled()
+    page.search.setText("no such thing")
+    assert page.entry is None
+
+
+def test_the_overlay_shows_the_present_keys_and_gives_the_focus_back(
+    qtbot: QtBot, window: MainWindow
+) -> None:
+    window.activateWindow()
+    window.page.focus_composer()
+    window.shortcuts.give("find", "Ctrl+Alt+F")
+    overlay = window.overlay
+    window.menus.actions["shortcuts"].trigger()
+    assert overlay.isVisible()
+    focused = QApplication.focusWidget()
+    assert focused is not None
+    assert overlay.isAncestorOf(focused)
+    assert "Search chats: Ctrl+Alt+F." in focused.accessibleDescription()
+    assert "Send the message" in focused.accessibleDescription()
+    for _ in range(3):  # Tab stays inside
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        assert overlay.isAncestorOf(QApplication.focusWidget() or QWidget())
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+    assert overlay.isHidden()
+    assert QApplication.focusWidget() is window.page.composer.edit
+
+
+def test_a_command_that_leads_elsewhere_closes_the_overlay(qtbot: QtBot, window: MainWindow) -> None:
+    window.activateWindow()
+    window.menus.actions["shortcuts"].trigger()
+    window.menus.actions["find"].trigger()
+    assert window.overlay.isHidden()
+    assert QApplication.focusWidget() is window.sidebar.search
