@@ -75,7 +75,7 @@ def view_menu(window: MainWindow) -> Commands:
         Command("theme_dark", tr("D&ark colours"), "", lambda: program.use_theme("dark")),
         Command("theme_contrast", tr("&High contrast"), "", program.use_high_contrast),
         None,
-        Command("zoom_in", tr("Zoom &in"), "Ctrl++", lambda: program.zoom(1)),
+        Command("zoom_in", tr("&Zoom in"), "Ctrl++", lambda: program.zoom(1)),
         Command("zoom_out", tr("Zoom &out"), "Ctrl+-", lambda: program.zoom(-1)),
         Command("zoom_reset", tr("&Normal size"), "Ctrl+0", lambda: program.zoom(0)),
     ]
