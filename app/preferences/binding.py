@@ -19,6 +19,7 @@ class Binding(QObject):
     """
 
     trouble = Signal(object)  # EngineError
+    changed = Signal()  # the setting has another value, whoever gave it
     invalid = Signal(str)
 
     def __init__(self, settings: SettingsStore, option: Option[Any], parent: QObject) -> None:
@@ -55,3 +56,4 @@ class Binding(QObject):
     def _on_changed(self, key: str, value: Value) -> None:
         if key == self.option.key:
             self.show_value(value)
+            self.changed.emit()

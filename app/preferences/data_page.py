@@ -12,7 +12,7 @@ from app.dialogs import confirm
 from app.i18n import tr
 from app.paths import data_dir, database_path, ensure_dir, log_path, models_dir, profiles_dir, settings_path
 from app.preferences.page import SettingsPage
-from app.settings import SettingsStore
+from app.settings import OPTIONS, SettingsStore
 from app.theme import mark
 from app.widgets.buttons import push_button
 from app.widgets.elided import ElidedText
@@ -29,7 +29,7 @@ class DataPage(SettingsPage):
             "Everything the program keeps is in one folder on this computer; nothing is sent anywhere. "
             "To move it to another computer, copy the folder while the program is closed."
         )
-        self.content.addWidget(hint(text, self))
+        self.add_hint(text)
         card = QFrame(self)
         mark(card, card=True)
         self._rows = QGridLayout(card)
@@ -86,7 +86,4 @@ class DataPage(SettingsPage):
         )
 
     def _restore(self) -> None:
-        try:
-            self.settings.reset()
-        except EngineError as error:
-            self.trouble.emit(error)
+        self.reset_requested.emit(tuple(option for option in OPTIONS if option.visible))

@@ -17,7 +17,7 @@ from app.settings import SettingsStore, is_as_set, load_options, registry
 from app.theme import mark
 from app.widgets.buttons import push_button
 from app.widgets.elided import ElidedText
-from app.widgets.labels import TextLabel, heading, hint
+from app.widgets.labels import TextLabel, heading
 from app.wizard import visit
 from app.wizard.dialog import WizardDialog
 from app.wizard.offers import Knowledge
@@ -43,8 +43,7 @@ class ModelPage(SettingsPage):
         self.calibration = CalibrationCard(knowledge, partial(load_options, settings), self)
         self.calibration.requested.connect(self._recalibrate)
         self.content.addWidget(self.calibration)
-        self.busy = hint(tr("Available once the model has finished what it is doing."), self)
-        self.content.addWidget(self.busy)
+        self.busy = self.add_hint(tr("Available once the model has finished what it is doing."))
         automatic = tr("0 (automatic)")
         self.add_option(registry.POLICY)
         self.add_option(registry.PRECISION)

@@ -3,76 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.preferences.binding import Binding
-from app.preferences.editors import Choices, make_editor
+from app.preferences.editors import Choices
+from app.preferences.row import OptionRow
 from app.settings import Option, SettingsStore
-from app.theme import mark, theme
-from app.widgets.labels import TextLabel, hint, title
+from app.widgets.labels import hint, title
 
-_MARK_WIDTH = 26  # pixels of a check box before its words; the style sheet's sizes
+_INDENT = 10  # pixels: the rows' frame and margin
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a search can lead to on a page: its words, the part that stands out, what gets the focus."""
+
+    label: str
+    help: str
+    synonyms: str
+    part: QWidget
+    focus: QWidget
 
 
 class SettingsPage(QWidget):
     """One page. `trouble` carries an EngineError that is to be shown."""
 
     trouble = Signal(object)
+    reset_requested = Signal(object)  # tuple of options
 
     def __init__(self, name: str, settings: SettingsStore, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.name = name
         self.settings = settings
-        self.bindings: dict[str, Binding] = {}
-        self.editors: dict[str, QWidget] = {}
-        self.complaints: dict[str, QLabel] = {}
-        self.helps: dict[str, QLabel] = {}
+        self.rows: dict[str, OptionRow] = {}
+        self.places: dict[str, Place] = {}
         self.setAccessibleName(name)
         self.content = QVBoxLayout(self)
-        self.content.setContentsMargins(28, 24, 28, 20)
-        self.content.setSpacing(14)
-        self.content.addWidget(title(name, self))
-        self._grid: QGridLayout | None = None
+        self.content.setContentsMargins(20, 24, 28, 20)
+        self.content.setSpacing(4)
+        heading = title(name, self)
+        heading.setContentsMargins(_INDENT, 0, 0, 8)
+        self.content.addWidget(heading)
         self._unsubscribers: list[Callable[[], None]] = []
+
+    @property
+    def bindings(self) -> dict[str, Binding]:
+        """What ties each row to its setting, by key."""
+        return {key: row.binding for key, row in self.rows.items()}
+
+    @property
+    def editors(self) -> dict[str, QWidget]:
+        """The widget that changes each setting, by key."""
+        return {key: row.editor for key, row in self.rows.items()}
+
+    @property
+    def complaints(self) -> dict[str, QLabel]:
+        """What is wrong with the value that is typed for each setting, by key."""
+        return {key: row.complaint for key, row in self.rows.items()}
+
+    @property
+    def helps(self) -> dict[str, QLabel]:
+        """The consequence of each setting, by key."""
+        return {key: row.help for key, row in self.rows.items()}
+
+    @property
+    def options(self) -> tuple[Option[Any], ...]:
+        """The options on this page."""
+        return tuple(row.option for row in self.rows.values())
 
     def add_option(
         self, option: Option[Any], *, automatic: str = "", choices: Choices | None = None
     ) -> QWidget:
         """Add a row for `option` at the end of the page and return its editor; see `make_editor`."""
-        binding = Binding(self.settings, option, self)
-        editor = make_editor(binding, self, automatic, choices)
-        complaint = TextLabel(parent=self)
-        mark(complaint, tone="error")
-        complaint.hide()
-        self.bindings[option.key], self.editors[option.key] = binding, editor
-        self.complaints[option.key] = complaint
-        binding.trouble.connect(self.trouble)
+        row = OptionRow(self.settings, option, self, automatic=automatic, choices=choices)
+        row.binding.trouble.connect(self.trouble)
+        row.reset_requested.connect(lambda option: self.reset_requested.emit((option,)))
+        self.rows[option.key] = row
+        self.places[option.key] = Place(option.label, option.help, option.synonyms, row, row.editor)
+        self.content.addWidget(row, 1 if isinstance(row.editor, QPlainTextEdit) else 0)
+        return row.editor
 
-        def complain(text: str) -> None:
-            complaint.setText(text)
-            complaint.setVisible(bool(text))
+    def add_hint(self, text: str) -> QLabel:
+        """Add an explanation at the end of the page, in line with the rows."""
+        label = hint(text, self)
+        label.setContentsMargins(_INDENT, 2, 0, 6)
+        self.content.addWidget(label)
+        return label
 
-        binding.invalid.connect(complain)
-        column = QVBoxLayout()
-        column.setSpacing(3)
-        if isinstance(editor, QCheckBox | QPlainTextEdit):
-            column.addWidget(editor)
-        else:
-            editor.setMinimumWidth(self.fontMetrics().averageCharWidth() * 26)
-            editor.setMinimumHeight(round(self.fontMetrics().height() * 1.7))
-            column.addWidget(editor, 0, Qt.AlignmentFlag.AlignLeft)
-        if isinstance(editor, QCheckBox):
-            column.setAlignment(editor, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(complaint)
-        explanation = self.helps[option.key] = hint(option.help, self)
-        if isinstance(editor, QCheckBox):  # in line with its words
-            explanation.setContentsMargins(round(_MARK_WIDTH * theme().scale), 0, 0, 0)
-        column.addWidget(explanation)
-        self._add_row(option, editor, column)
-        return editor
+    def add_place(self, key: str, label: str, words: str, part: QWidget, focus: QWidget) -> None:
+        """Let a search find `part`, which is no option's row, by its label and by other `words` for it."""
+        self.places[key] = Place(label, "", words, part, focus)
 
     def follow_settings(self, look: Callable[[], None]) -> None:
         """Call `look` after every change of a setting, until the page is closed."""
@@ -80,37 +104,7 @@ class SettingsPage(QWidget):
 
     def close_page(self) -> None:
         """The dialog is being closed: save what is pending, let go of the settings. May be called again."""
-        for binding in self.bindings.values():
-            binding.release()
+        for row in self.rows.values():
+            row.binding.release()
         while self._unsubscribers:
             self._unsubscribers.pop()()
-
-    def _add_row(self, option: Option[Any], editor: QWidget, column: QVBoxLayout) -> None:
-        if isinstance(editor, QPlainTextEdit):
-            self.content.addLayout(column, 1)
-            self._grid = None
-            return
-        grid = self._grid = self._grid or self._new_grid()
-        row = grid.rowCount()
-        if isinstance(editor, QCheckBox):
-            grid.addLayout(column, row, 0, 1, 2)
-            return
-        label = QLabel(option.label, self)
-        label.setBuddy(editor)
-        label.setWordWrap(True)
-        label.setContentsMargins(0, 6, 0, 0)
-        grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
-        grid.addLayout(column, row, 1)
-
-    def _new_grid(self) -> QGridLayout:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(20)
-        grid.setVerticalSpacing(14)
-        grid.setColumnMinimumWidth(0, self.fontMetrics().averageCharWidth() * 24)
-        grid.setColumnStretch(1, 1)
-        self.content.addLayout(grid)
-        return grid
-
-    def end_group(self) -> None:
-        """The next option begins a new block of rows."""
-        self._grid = None

@@ -56,6 +56,8 @@ class ShortcutsPage(SettingsPage):
         self.take = push_button(tr("&Use them here instead"), self._take, self)
         self.take.hide()
         self._lay_out()
+        words = tr("keyboard keys hotkeys bindings commands")
+        self.add_place("shortcuts", tr("Shortcuts"), words, self.list, self.search)
         shortcuts.changed.connect(self._fill)
         self._fill()
 

@@ -10,7 +10,6 @@ from app.i18n import tr
 from app.preferences.page import SettingsPage
 from app.settings import SettingsStore, registry
 from app.widgets.buttons import push_button
-from app.widgets.labels import hint
 from engine.params import GenerationParams
 
 _OWN_VALUES = (
@@ -30,11 +29,9 @@ class AnswersPage(SettingsPage):
         self, settings: SettingsStore, defaults: GenerationParams | None, parent: QWidget | None = None
     ) -> None:
         super().__init__(tr("Answers"), settings, parent)
-        self.content.addWidget(hint(tr("Changes apply from the next answer on."), self))
+        self.add_hint(tr("Changes apply from the next answer on."))
         self.add_option(registry.USE_MODEL_DEFAULTS)
-        self.recommended = hint(recommended(defaults), self)
-        self.content.addWidget(self.recommended)
-        self.end_group()
+        self.recommended = self.add_hint(recommended(defaults))
         for option in _OWN_VALUES:
             self.add_option(option)
         self.add_option(registry.SEED, automatic=tr("A new one each time"))

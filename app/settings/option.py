@@ -71,8 +71,9 @@ class Option(Generic[T]):
 
     @property
     def synonyms(self) -> str:
-        """Other words that the setting is found by, in the user's language."""
-        return tr(self.synonyms_text) if self.synonyms_text else ""
+        """Other words that the setting is found by, its choices' among them, in the user's language."""
+        own = tr(self.synonyms_text) if self.synonyms_text else ""
+        return " ".join([own, *(choice.label for choice in self.choices)]).strip()
 
     @property
     def visible(self) -> bool:

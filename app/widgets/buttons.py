@@ -1,12 +1,12 @@
-"""Push buttons as pages need them."""
+"""Buttons as pages need them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
 
-from app.theme import mark
+from app.theme import mark, theme
 
 
 def push_button(
@@ -20,5 +20,17 @@ def push_button(
     button.setAutoDefault(primary)
     if primary:
         mark(button, primary=True)
+    button.clicked.connect(lambda: on_click())
+    return button
+
+
+def icon_button(
+    icon: str, name: str, on_click: Callable[[], object], parent: QWidget | None = None
+) -> QToolButton:
+    """A button with a picture alone; `name` is its tool tip and what a screen reader says."""
+    button = QToolButton(parent)
+    button.setToolTip(name)
+    button.setAccessibleName(name)
+    theme().set_icon(button, icon, "muted")
     button.clicked.connect(lambda: on_click())
     return button

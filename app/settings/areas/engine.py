@@ -16,6 +16,7 @@ POLICY = Option(
         Choice("cpu", tr_noop("Always on the CPU")),
         Choice("stream", tr_noop("Always copied to the graphics card")),
     ),
+    synonyms_text=tr_noop("policy GPU CPU scheduling offload stream fiddler speed"),
 )
 PRECISION = Option(
     "engine.precision",
@@ -27,12 +28,14 @@ PRECISION = Option(
         Choice("int8", tr_noop("8 bits")),
         Choice("int4", tr_noop("4 bits")),
     ),
+    synonyms_text=tr_noop("quantization quantisation bits int8 int4 bf16 quality speed memory"),
 )
 EXACT_ACTIVATIONS = Option(
     "engine.exact_activations",
     False,
     tr_noop("Never round activations to 8 bits"),
     tr_noop("Only for experts in 8 or 4 bits, and only where calibration finds rounding faster."),
+    synonyms_text=tr_noop("rounding quality precision int8"),
 )
 VRAM_BUDGET = Option(
     "engine.vram_budget_gib",
@@ -41,6 +44,7 @@ VRAM_BUDGET = Option(
     tr_noop("More holds more experts and is faster. 0 takes what is free, less a reserve."),
     minimum=0,
     maximum=4096,
+    synonyms_text=tr_noop("VRAM GPU memory limit video budget speed"),
 )
 THREADS = Option(
     "engine.threads",
@@ -49,6 +53,7 @@ THREADS = Option(
     tr_noop("Threads that compute experts. 0 takes the physical cores, all but one if there are many."),
     minimum=0,
     maximum=1024,
+    synonyms_text=tr_noop("cores processor parallel speed"),
 )
 CONTEXT_LENGTH = Option(
     "engine.context_length",
@@ -57,6 +62,7 @@ CONTEXT_LENGTH = Option(
     tr_noop("How much of a chat the model remembers. Longer needs more memory. 0 takes 4096 or less."),
     minimum=0,
     maximum=10_000_000,
+    synonyms_text=tr_noop("window memory tokens history KV cache"),
 )
 RAM_RESERVE = Option(
     "engine.ram_reserve_gib",
@@ -65,4 +71,5 @@ RAM_RESERVE = Option(
     tr_noop("A model that would leave less than this is refused with a warning. 0 is automatic."),
     minimum=0,
     maximum=4096,
+    synonyms_text=tr_noop("RAM limit reserve free memory other programs"),
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt, QThreadPool, QUrl
+from PySide6.QtCore import QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication, QWheelEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -37,33 +36,6 @@ if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot
 
 VISIBLE = [option for option in OPTIONS if option.visible]
-
-
-@pytest.fixture
-def settings() -> SettingsStore:
-    store = SettingsStore(None)
-    store.set(registry.MODEL_PATH, "/models/starter")
-    return store
-
-
-@pytest.fixture
-def knowledge() -> ScriptedKnowledge:
-    return ScriptedKnowledge(found=(make_profile(), ""))
-
-
-@pytest.fixture
-def dialog(
-    qtbot: QtBot, settings: SettingsStore, loaded_worker: EngineWorker, knowledge: ScriptedKnowledge
-) -> Iterator[PreferencesDialog]:
-    dialog = PreferencesDialog(
-        settings, loaded_worker, make_status(), GenerationParams(), knowledge=knowledge
-    )
-    qtbot.addWidget(dialog)
-    with qtbot.waitActive(dialog):
-        dialog.show()
-    yield dialog
-    dialog.accept()
-    QThreadPool.globalInstance().waitForDone(5000)
 
 
 def editor(dialog: PreferencesDialog, key: str) -> Any:
