@@ -1,10 +1,8 @@
-"""What happens when the program itself is at fault: the log file, the message, and signals from outside."""
+"""What happens when the program itself is at fault: the message, and signals from outside."""
 
 from __future__ import annotations
 
-import faulthandler
 import logging
-import logging.handlers
 import signal
 import socket
 import sys
@@ -15,61 +13,28 @@ from types import TracebackType
 from PySide6.QtCore import QObject, QSocketNotifier, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from app.dialogs import MessageDialog, show_error
 from app.errors import UnexpectedError
+from app.fault_dialog import FaultDialog
+from app.fault_report import fault_report
 from app.i18n import tr
-from app.paths import ensure_dir, log_path
-from engine.errors import EngineError
 
-LOG_BYTES = 1_000_000  # per file
-LOG_FILES = 4
 log = logging.getLogger(__name__)
 
 
-def start_logging() -> None:
-    """Log to a rotating file, and warnings to the terminal, if there is one.
-
-    A folder that cannot be written to costs the log, not the program.
-    """
-    root = logging.getLogger()
-    root.setLevel(logging.INFO)
-    if sys.stderr is not None:  # None in a windowed program
-        console = logging.StreamHandler()
-        console.setLevel(logging.WARNING)
-        root.addHandler(console)
-    try:
-        path = log_path()
-        ensure_dir(path.parent)
-        file = logging.handlers.RotatingFileHandler(
-            path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8"
-        )
-    except (OSError, EngineError) as error:
-        log.warning("no log file: %s", error)
-    else:
-        root.addHandler(file)
-    text = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
-    for handler in root.handlers:
-        handler.setFormatter(logging.Formatter(text))
-
-
-def record_crashes() -> None:
-    """Have a crash inside a library leave its stacks in `crash.log` beside the log, where there is one."""
-    try:
-        # Never closed: faulthandler writes to it in the last moment.
-        faulthandler.enable(log_path().with_name("crash.log").open("a", encoding="utf-8"))
-    except OSError as error:
-        log.warning("no crash log: %s", error)
-
-
 class FaultReporter(QObject):
-    """Catches what no other code caught, in any thread: logs it, shows it once, and the program goes on."""
+    """Catches what no other code caught, in any thread: logs it, shows it once, and the program goes on.
 
+    `restart_requested` comes if the user would rather begin anew, which `restart_wanted` remembers.
+    """
+
+    restart_requested = Signal()
     _happened = Signal(object)  # the exception, from any thread to the GUI thread
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
         self._window = window
-        self._dialog: MessageDialog | None = None
+        self._dialog: FaultDialog | None = None
+        self.restart_wanted = False
         self._happened.connect(self._show, Qt.ConnectionType.QueuedConnection)
 
     def install(self) -> None:
@@ -92,15 +57,22 @@ class FaultReporter(QObject):
 
     def _take(self, error: BaseException | None) -> None:
         if error is not None:
-            log.error("uncaught exception", exc_info=error)
+            log.error("uncaught exception\n%s", fault_report(error))
             self._happened.emit(error)
 
     @Slot(object)
     def _show(self, error: BaseException) -> None:
         if self._dialog is not None:
             return  # one at a time: a fault that repeats must not bury the window
-        self._dialog = show_error(self._window, UnexpectedError(tr("A part of the window"), error))
-        self._dialog.destroyed.connect(self._forget)
+        dialog = self._dialog = FaultDialog(self._window, UnexpectedError(tr("A part of the window"), error))
+        dialog.restart_requested.connect(self._restart)
+        dialog.open()
+        dialog.destroyed.connect(self._forget)
+
+    @Slot()
+    def _restart(self) -> None:
+        self.restart_wanted = True
+        self.restart_requested.emit()
 
     @Slot()
     def _forget(self) -> None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from PySide6.QtCore import QLibraryInfo, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
@@ -18,12 +19,15 @@ from app.appearance import apply_appearance, apply_language
 from app.desktop.forward import come_forward
 from app.desktop.handover import Handover, absolute
 from app.desktop.instance import SingleInstance, Start
+from app.desktop.last_run import BadEnding, RunMarker
+from app.desktop.restart import start_again
 from app.dialogs import show_error
 from app.engine_factory import EngineFactory
-from app.faults import FaultReporter, record_crashes, start_logging, stop_on_signals
+from app.faults import FaultReporter, stop_on_signals
 from app.garbage import GarbageCollector
 from app.i18n import tr
-from app.paths import data_dir, database_path, ensure_dir, settings_path
+from app.logs.files import crash_log_path, record_crashes, start_logging
+from app.paths import data_dir, database_path, ensure_dir, log_path, settings_path
 from app.real_engine import RealEngine
 from app.settings import SettingsStore
 from app.setup_flow import SetupFlow
@@ -50,14 +54,36 @@ def main(arguments: Sequence[str] | None = None, factory: EngineFactory | None =
     start = instance.begin(handover)
     if start is not Start.FIRST:
         return 0 if start is Start.HANDED_OVER else _say_unanswered(app)
-    return _run(app, instance, handover.files, factory)
+    start_logging()
+    marker = RunMarker(log_path().parent, crash_log_path())
+    ended_badly = marker.begin()
+    ended = _run(app, instance, handover.files, ended_badly, factory)
+    marker.end()
+    instance.end()  # from here on the next one may begin
+    if ended.again:
+        start_again(options.files)
+    if ended.hangs:
+        logging.shutdown()
+        os._exit(ended.code)
+    return ended.code
+
+
+class _Ended(NamedTuple):
+    """How the window's run ended."""
+
+    code: int
+    hangs: bool  # a thread does; the process must not wait for it
+    again: bool  # the user wants to begin anew
 
 
 def _run(
-    app: QApplication, instance: SingleInstance, files: Sequence[Path], factory: EngineFactory | None
-) -> int:
+    app: QApplication,
+    instance: SingleInstance,
+    files: Sequence[Path],
+    ended_badly: BadEnding | None,
+    factory: EngineFactory | None,
+) -> _Ended:
     """Run the window; this program is the only one with its data folder."""
-    start_logging()
     record_crashes()
     log.info("Fiddler Chat %s starts", version())
     settings = SettingsStore(settings_path())
@@ -68,6 +94,8 @@ def _run(
     window = MainWindow(storage, worker, settings)
     reporter = FaultReporter(window)
     reporter.install()
+    reporter.restart_requested.connect(window.close)
+    reporter.restart_requested.connect(app.quit)  # also if the fault keeps the window from closing
     stop_on_signals(window.close, window)
     SetupFlow(window, worker, settings)
     garbage = GarbageCollector(lambda: worker.idle, window)
@@ -77,6 +105,8 @@ def _run(
     instance.asked.connect(lambda asked: come_forward(window, asked))
     window.show()
     QTimer.singleShot(0, window, window.begin)
+    if ended_badly is not None:
+        window.show_bad_ending(ended_badly)
     if files:
         QTimer.singleShot(0, window, lambda: window.importing.import_files(files))
     code = app.exec()
@@ -84,13 +114,9 @@ def _run(
     storage.close()
     garbage.stop()
     reporter.uninstall()
-    instance.end()
     log.info("Fiddler Chat ends")
-    if not ended:
-        # The engine's thread hangs in something that cannot be interrupted. All is saved: do not wait for it.
-        logging.shutdown()
-        os._exit(code)
-    return code
+    # The engine's thread may hang in something that cannot be interrupted. All is saved.
+    return _Ended(code, hangs=not ended, again=reporter.restart_wanted)
 
 
 def choose_input_method(environment: dict[str, str] | None = None) -> None:

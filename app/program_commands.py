@@ -8,6 +8,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
 from app.appearance import next_zoom
+from app.logs.lines import last_lines
 from app.menus import AboutDialog
 from app.paths import ensure_dir, log_path
 from app.settings import Option, SettingsStore, registry
@@ -17,6 +18,7 @@ from engine.errors import EngineError
 from engine.version import version
 
 if TYPE_CHECKING:
+    from app.logs.window import LogWindow
     from app.window import MainWindow
 
 
@@ -25,6 +27,7 @@ class ProgramCommands:
 
     def __init__(self, window: MainWindow, settings: SettingsStore) -> None:
         self._window, self._settings = window, settings
+        self._log_window: LogWindow | None = None
 
     def export_chats(self) -> None:
         """Ask what of the chat that is shown, or of all, is to be exported."""
@@ -58,6 +61,16 @@ class ProgramCommands:
     def show_about(self) -> None:
         """Say what this program is."""
         AboutDialog(version(), self._window).open()
+
+    def show_log(self) -> None:
+        """Show the last lines of the log, beside the window."""
+        if self._log_window is None:
+            from app.logs.window import LogWindow  # not at the start: few ever look
+
+            self._log_window = LogWindow(last_lines, self.open_log_folder, self._window)
+        self._log_window.show()
+        self._log_window.raise_()
+        self._log_window.activateWindow()
 
     def open_log_folder(self) -> None:
         """Show the log's folder in the desktop's file manager."""

@@ -17,8 +17,10 @@ from app.chat.page import ChatPage
 from app.chat.session import ChatSession
 from app.chat.sidebar import SideBar
 from app.chat.title_maker import TitleMaker
+from app.desktop.last_run import BadEnding
 from app.dialogs import show_error
 from app.exporting import ExportFlow
+from app.fault_dialog import ending_words, show_ending
 from app.focus import move_focus
 from app.i18n import tr
 from app.importing.drop import DropWindow
@@ -115,6 +117,12 @@ class MainWindow(DropWindow):
     def show_error(self, error: EngineError) -> None:
         """Show an error that belongs to no message."""
         show_error(self, error)
+
+    def show_bad_ending(self, ending: BadEnding) -> None:
+        """Say that the run before this one did not end properly, and offer what is known about it."""
+        notice = MessageNotice("warning", ending_words(ending), Action.DETAILS, tr("Details…"))
+        self.page.run_notice.show_notice(notice)
+        self.page.run_notice.triggered.connect(lambda: show_ending(self, ending))
 
     def focusNextPrevChild(self, next: bool) -> bool:
         """Tab goes on to the next part as it is laid out."""

@@ -86,7 +86,8 @@ def help_menu(window: MainWindow) -> Commands:
     program = window.program
     return [
         Command("shortcuts", tr("&Keyboard shortcuts"), "F1", program.show_shortcuts),
-        Command("log", tr("Open the &log folder"), "", program.open_log_folder),
+        Command("log_window", tr("&Log"), "Ctrl+Shift+L", program.show_log),
+        Command("log", tr("Open the log &folder"), "", program.open_log_folder),
         Command("about", tr("&About Fiddler Chat"), "", program.show_about),
     ]
 

@@ -22,6 +22,7 @@ class Action(StrEnum):
     SHOW_VERSION = "show_version"  # the message id is the other version's
     NEW_CHAT = "new_chat"
     CALIBRATE = "calibrate"
+    DETAILS = "details"
 
 
 @dataclass(frozen=True)

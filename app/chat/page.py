@@ -46,10 +46,12 @@ class ChatPage(QWidget):
         self.composer = Composer()
         self.notice = NoticeBar(dismissable=True)  # about the saved chats as a whole
         self.model_notice = NoticeBar(dismissable=True)  # about the loaded model
+        self.run_notice = NoticeBar(dismissable=True)  # about the run of the program before this one
         notices = QVBoxLayout()
         notices.setContentsMargins(SIDE, 0, SIDE, 0)
         notices.addWidget(self.notice)
         notices.addWidget(self.model_notice)
+        notices.addWidget(self.run_notice)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)

@@ -16,8 +16,10 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.dialogs import MessageDialog
-from app.faults import FaultReporter, start_logging
+from app.desktop.last_run import RunMarker
+from app.fault_dialog import FaultDialog
+from app.faults import FaultReporter
+from app.logs.files import start_logging
 from app.main import choose_input_method, main
 from app.paths import log_path
 from app.storage import MessageState, open_store
@@ -102,6 +104,9 @@ def test_a_killed_program_leaves_its_half_answer_marked_interrupted(tmp_path: Pa
     assert question.content == "Hello"
     assert (answer.content, answer.state) == ("A beginning", MessageState.INTERRUPTED)
     assert [row.id for row in opened.interrupted] == [answer.id]
+    assert (
+        RunMarker(tmp_path / "logs", tmp_path / "logs" / "crash.log").begin() is not None
+    )  # it will be told
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT between processes")
@@ -133,6 +138,37 @@ def test_a_second_start_has_the_first_import_its_files_and_ends(tmp_path: Path) 
         first.wait(20)
 
 
+RESTART = """
+    from pathlib import Path
+    from PySide6.QtCore import QTimer
+    from app.fault_dialog import FaultDialog
+    once = Path(sys.argv[1], "once")
+    def press_restart():
+        dialog = window.findChild(FaultDialog)
+        dialog.restart_requested.emit() if dialog else QTimer.singleShot(20, press_restart)
+    if once.exists():
+        QTimer.singleShot(0, window.close)
+    else:
+        once.touch()
+        QTimer.singleShot(0, press_restart)
+        raise RuntimeError("a fault")
+"""
+
+
+def test_after_a_fault_the_program_can_be_started_anew(tmp_path: Path) -> None:
+    first = start(tmp_path, RESTART)
+    try:
+        assert first.wait(20) == 0
+        log = tmp_path / "logs" / "fiddler-chat.log"
+        until = time.monotonic() + 20
+        while log.read_text().count("Fiddler Chat ends") < 2 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert log.read_text().count("Fiddler Chat ends") == 2  # the second one after it had a look
+        assert not (tmp_path / "logs" / "running.json").exists()
+    finally:
+        first.kill()
+
+
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(["--version"])
@@ -151,8 +187,8 @@ def reporter(qtbot: QtBot) -> Iterator[FaultReporter]:
     sys.excepthook, threading.excepthook = hooks
 
 
-def dialogs(reporter: FaultReporter) -> list[MessageDialog]:
-    return reporter._window.findChildren(MessageDialog)
+def dialogs(reporter: FaultReporter) -> list[FaultDialog]:
+    return reporter._window.findChildren(FaultDialog)
 
 
 def test_a_fault_is_shown_with_details_to_copy_and_the_program_goes_on(
@@ -163,9 +199,10 @@ def test_a_fault_is_shown_with_details_to_copy_and_the_program_goes_on(
     qtbot.waitUntil(lambda: len(dialogs(reporter)) == 1)
     assert "Something unexpected happened" in dialogs(reporter)[0].accessibleName()
     assert caplog.text.count("uncaught exception") == 3
-    copy = next(b for b in dialogs(reporter)[0].findChildren(QPushButton) if b.text() == "Copy details")
+    copy = next(b for b in dialogs(reporter)[0].findChildren(QPushButton) if b.text() == "&Copy details")
     copy.click()
-    assert "ValueError: fault 0" in QGuiApplication.clipboard().text()
+    assert "ValueError" in QGuiApplication.clipboard().text()
+    assert "fault 0" not in QGuiApplication.clipboard().text()  # it might be what somebody wrote
     dialogs(reporter)[0].reject()
     qtbot.waitUntil(lambda: not dialogs(reporter))
 

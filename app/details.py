@@ -1,0 +1,25 @@
+"""Technical details to read and copy, as dialogs about faults show them."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
+
+from app.theme import monospace
+
+
+class DetailsText(QPlainTextEdit):
+    """Read-only text in a fixed-width font; Tab leads out of it."""
+
+    def __init__(self, text: str, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self.setReadOnly(True)
+        self.setTabChangesFocus(True)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setFont(monospace())
+        self.setAccessibleName(name)
+        self.setMinimumHeight(self.fontMetrics().height() * 8)
+
+    def copy_all(self) -> None:
+        """Put all of it on the clipboard."""
+        QGuiApplication.clipboard().setText(self.toPlainText())

@@ -1,0 +1,82 @@
+"""The dialogs about the program's own faults: one that just happened, and a bad end of the run before."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDialogButtonBox, QVBoxLayout, QWidget
+
+from app.desktop.last_run import BadEnding
+from app.details import DetailsText
+from app.dialogs import MessageDialog
+from app.errors import UnexpectedError, details_of
+from app.fault_report import surroundings
+from app.i18n import tr
+from app.widgets.labels import TextLabel
+from app.widgets.problem import ProblemText
+
+_Role = QDialogButtonBox.ButtonRole
+
+
+class FaultDialog(MessageDialog):
+    """A fault that nobody caught: its place, to be copied, and whether to go on or to begin anew."""
+
+    restart_requested = Signal()
+
+    def __init__(self, parent: QWidget | None, error: UnexpectedError) -> None:
+        content = QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(0, 0, 0, 0)
+        text = ProblemText()
+        text.set_error(error)
+        self.details = DetailsText(error.details, tr("Details of the fault"))
+        column.addWidget(text)
+        column.addWidget(self.details)
+        column.addWidget(TextLabel(tr("The details contain nothing that you or the model wrote.")))
+        super().__init__(parent, tr("Fiddler Chat"), content)
+        copy = self.add_button(tr("&Copy details"), _Role.ActionRole)
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(details_of(error)))
+        restart = self.add_button(tr("&Restart"), _Role.DestructiveRole)
+        restart.setToolTip(tr("Saves everything, closes the program and starts it again."))
+        restart.clicked.connect(self._restart)
+        self.add_button(tr("&Go on"), _Role.RejectRole, default=True)
+        self.setAccessibleName(error.what)
+        self.setAccessibleDescription(str(error))
+
+    def _restart(self) -> None:
+        self.restart_requested.emit()
+        self.accept()
+
+
+def ending_words(ending: BadEnding) -> str:
+    """What is said at the start after a run that did not end properly."""
+    what = tr("Fiddler Chat did not end properly the last time.")
+    why = (
+        tr("A part of it crashed.") if ending.crash else tr("It was ended from outside, or the power failed.")
+    )
+    return f"{what} {why} {tr('Nothing that was saved is lost: all chats are there.')}"
+
+
+def show_ending(parent: QWidget, ending: BadEnding) -> MessageDialog:
+    """Show what is known about a bad end."""
+    content = QWidget()
+    column = QVBoxLayout(content)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.addWidget(TextLabel(ending_words(ending), content))
+    details = DetailsText(_details(ending), tr("Details of the last run"), content)
+    column.addWidget(details)
+    dialog = MessageDialog(parent, tr("The last run"), content)
+    dialog.add_button(tr("&Copy details"), _Role.ActionRole).clicked.connect(details.copy_all)
+    dialog.add_button(tr("Close"), _Role.RejectRole, default=True)
+    dialog.setAccessibleName(tr("The last run"))
+    dialog.setAccessibleDescription(ending_words(ending))
+    dialog.open()
+    return dialog
+
+
+def _details(ending: BadEnding) -> str:
+    lines = [surroundings()]
+    if ending.started:
+        lines.append(tr("Started {time}, version {version}", time=ending.started, version=ending.version))
+    lines += ["", ending.crash or tr("No crash was recorded.")]
+    return "\n".join(lines)
