@@ -11,6 +11,8 @@ from pathlib import Path
 from app.storage.errors import from_sqlite
 from app.text import fold
 
+# Of a damaged file: the binding cannot even read a message of SQLite that quotes damaged bytes.
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 BUSY_SECONDS = 5.0  # how long a write waits for another window's
 _SETTINGS = (
     "PRAGMA foreign_keys = ON",
@@ -42,10 +44,20 @@ def connect(path: Path | None) -> sqlite3.Connection:
         connection.create_function("fold", 1, fold, deterministic=True)
         for setting in _SETTINGS:
             connection.execute(setting)
+    except UnicodeDecodeError as error:
+        connection.close()
+        raise _unsayable() from error
     except sqlite3.Error:
         connection.close()
         raise
     return connection
+
+
+def _unsayable() -> sqlite3.DatabaseError:
+    """What is raised for a schema so damaged that SQLite's message about it is no text."""
+    damage = sqlite3.DatabaseError("malformed database schema")
+    damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return damage
 
 
 def create_private(path: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import get_args
 
 from app.i18n import tr
+from app.storage.database import UNREADABLE
 from app.storage.rows import MessageState, to_millis
 from engine.params import Role
 
@@ -71,7 +72,7 @@ def salvage(damaged: Path, target: sqlite3.Connection) -> Salvaged:
 def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
     try:
         theirs = {row[1] for row in source.execute(f"PRAGMA table_info({table})")}
-    except sqlite3.Error:
+    except UNREADABLE:
         return
     columns = [row["name"] for row in target.execute(f"PRAGMA table_info({table})") if row["name"] in theirs]
     if not columns:
@@ -106,7 +107,7 @@ def _readable_rows(source: sqlite3.Connection, table: str, names: str) -> Iterat
         query = f"SELECT {names} FROM {table} NOT INDEXED WHERE rowid BETWEEN ? AND ?"
         try:
             rows = source.execute(query, (first, end)).fetchall()
-        except sqlite3.Error:
+        except UNREADABLE:
             if first < end:
                 middle = (first + end) // 2
                 pending += [(middle + 1, end), (first, middle)]
@@ -123,7 +124,7 @@ def _last_id(source: sqlite3.Connection, table: str) -> int:
     ):
         try:
             row = source.execute(query, values).fetchone()
-        except sqlite3.Error:
+        except UNREADABLE:
             continue
         if row is not None and isinstance(row[0], int):
             claims.append(row[0])
