@@ -28,6 +28,14 @@ class LoadedEngine(Protocol):
     ) -> Iterator[Event]:
         """Answer a conversation; ends with `Finished` or raises an EngineError."""
 
+    def generate_batch(
+        self,
+        conversations: Sequence[Sequence[Message]],
+        params: GenerationParams | Sequence[GenerationParams],
+        cancel: CancelToken | None = None,
+    ) -> Iterator[tuple[int, Event]]:
+        """Answer conversations together; yields (index, event), and each one's last is `Finished`."""
+
     def status(self) -> EngineStatus:
         """A snapshot for the panel."""
 

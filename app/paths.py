@@ -17,6 +17,7 @@ __all__ = [
     "ensure_dir",
     "log_path",
     "models_dir",
+    "presets_path",
     "profiles_dir",
     "settings_path",
 ]
@@ -30,6 +31,11 @@ def database_path() -> Path:
 def settings_path() -> Path:
     """The settings (TOML)."""
     return data_dir() / "settings.toml"
+
+
+def presets_path() -> Path:
+    """The user's presets (JSON)."""
+    return data_dir() / "presets.json"
 
 
 def log_path() -> Path:

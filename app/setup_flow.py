@@ -70,6 +70,7 @@ class SetupFlow(QObject):
         window = self._window
         dialog = PreferencesDialog(
             self._settings,
+            window.presets,
             self._worker,
             window.model.status,
             window.model.defaults,

@@ -28,6 +28,9 @@ from app.importing.flow import ImportFlow
 from app.menus import Menus
 from app.model_control import ModelControl
 from app.panel.panel import LivePanel
+from app.paths import presets_path
+from app.presets.legacy import take_over_settings
+from app.presets.store import PresetStore
 from app.program_commands import ProgramCommands
 from app.settings import SettingsStore, registry
 from app.shortcuts.overlay import ShortcutsOverlay
@@ -66,7 +69,9 @@ class MainWindow(DropWindow):
         super().__init__(parent)
         self._storage, self._worker, self._settings = storage, worker, settings
         self.setWindowIcon(application_icon())
-        self.session = ChatSession(storage, worker, settings, self)
+        self.presets = PresetStore(presets_path(), settings)
+        take_over_settings(settings, self.presets)
+        self.session = ChatSession(storage, worker, self.presets, self)
         self.sidebar = SideBar(ChatListModel(self))
         self.page = ChatPage(self.session, storage)
         self.panel = LivePanel()
@@ -106,7 +111,7 @@ class MainWindow(DropWindow):
         self._storage.start()
         self.chats.refresh()
         self.page.focus_composer()
-        for problem in self._settings.problems:
+        for problem in (*self._settings.problems, *self.presets.problems):
             self.show_error(problem)
         if is_needed(self._settings):
             self.setup_requested.emit()

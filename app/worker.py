@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,8 @@ from PySide6.QtCore import QElapsedTimer, QObject, Qt, QThread, QTimer, Signal, 
 
 from app.engine_factory import EngineFactory, LoadedEngine
 from app.i18n import tr
-from app.worker_jobs import Job, JobRunner, Outbox, finished_or_fault
+from app.worker_jobs import Job, JobRunner, Outbox, answers, whole_text
 from engine.errors import Cancelled, EngineError
-from engine.events import Event, Finished, TextDelta
 from engine.options import LoadOptions
 from engine.params import GenerationParams, Message
 from engine.status import EngineStatus
@@ -45,6 +45,7 @@ class EngineWorker(QObject):
     calibrated = Signal(object)  # Profile
     model_ready = Signal(object)  # Path, after prepare_starter and download
     aside_finished = Signal(int, str, object)  # request id, the whole text, FinishReason
+    turns_dropped = Signal(int, int)  # request id, how many messages at the beginning are not read
     prompt_progress = Signal(int, object)  # request id, PromptProgress
     text = Signal(int, str)
     stats = Signal(int, object)  # request id, GenerationStats
@@ -107,8 +108,14 @@ class EngineWorker(QObject):
     @Slot(int, object, object)
     def generate(self, request_id: int, messages: Sequence[Message], params: GenerationParams) -> None:
         """Answer a conversation; `request_id` comes back with every signal about the answer."""
+        self.generate_together([request_id], messages, [params])
+
+    def generate_together(
+        self, request_ids: Sequence[int], messages: Sequence[Message], params: Sequence[GenerationParams]
+    ) -> None:
+        """Answer a conversation several times at once; see `generate`. Each answer has its own end."""
         self._submit(
-            "generate", tr("The answer"), lambda job: self._run_generate(job, request_id, messages, params)
+            "generate", tr("The answer"), lambda job: self._run_generate(job, request_ids, messages, params)
         )
 
     def generate_aside(self, request_id: int, messages: Sequence[Message], params: GenerationParams) -> None:
@@ -167,6 +174,8 @@ class EngineWorker(QObject):
                 self.progress.emit(content.progress)
             if content.request_id is None:
                 continue
+            if content.dropped is not None:
+                self.turns_dropped.emit(content.request_id, content.dropped.messages)
             if content.prompt is not None:
                 self.prompt_progress.emit(content.request_id, content.prompt)
             if content.text:
@@ -222,25 +231,19 @@ class EngineWorker(QObject):
         self._say_status(engine.status())
 
     def _run_generate(
-        self, job: Job, request_id: int, messages: Sequence[Message], params: GenerationParams
+        self, job: Job, ids: Sequence[int], messages: Sequence[Message], params: Sequence[GenerationParams]
     ) -> None:
         engine = self._need_engine()
-        last: Event | None = None
-        for last in engine.generate(messages, params, job.token):
-            if not isinstance(last, Finished):
-                self._outbox.put_event(request_id, last)
-        finished = finished_or_fault(last)
-        self._say_status(engine.status())
-        self._say(lambda: self.finished.emit(request_id, finished))
+        for request_id, end in answers(engine, self._outbox, ids, messages, params, job.token):
+            self._say_status(engine.status())
+            self._say(partial(self.finished.emit, request_id, end))
 
     def _run_aside(
         self, job: Job, request_id: int, messages: Sequence[Message], params: GenerationParams
     ) -> None:
-        events = list(self._need_engine().generate(messages, params, job.token))
+        text, end = whole_text(self._need_engine().generate(messages, params, job.token))
         job.token.raise_if_cancelled()
-        text = "".join(event.text for event in events if isinstance(event, TextDelta))
-        reason = finished_or_fault(events[-1] if events else None).reason
-        self._say(lambda: self.aside_finished.emit(request_id, text, reason))
+        self._say(lambda: self.aside_finished.emit(request_id, text, end.reason))
 
     def _run_prepare_starter(self, job: Job, force: bool) -> None:
         folder = self._factory.prepare_starter(self._outbox.put_progress, job.token, force=force)

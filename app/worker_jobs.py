@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from app.engine_factory import LoadedEngine
 from app.errors import MemoryShortageError, UnexpectedError
 from engine.errors import Cancelled, EngineError
-from engine.events import Event, Finished, GenerationStats, PromptProgress, StatsUpdate, TextDelta
+from engine.events import (
+    Event,
+    Finished,
+    GenerationStats,
+    PromptProgress,
+    StatsUpdate,
+    TextDelta,
+    TurnsDropped,
+)
+from engine.params import GenerationParams, Message
 from engine.progress import CancelToken, Progress
 
 log = logging.getLogger(__name__)
@@ -43,7 +53,7 @@ class Outbox:
     def put_progress(self, progress: Progress) -> None:
         """Replace the progress of the operation that runs."""
         with self._lock:
-            self._last(None).progress = progress
+            self._of(None).progress = progress
             first = self._first()
         if first:
             self._wake()
@@ -51,13 +61,15 @@ class Outbox:
     def put_event(self, request_id: int, event: Event) -> None:
         """Add an event of a generation (all but `Finished`)."""
         with self._lock:
-            content = self._last(request_id)
+            content = self._of(request_id)
             if isinstance(event, TextDelta):
                 content.text.append(event.text)
             elif isinstance(event, StatsUpdate):
                 content.stats = event.stats
             elif isinstance(event, PromptProgress):
                 content.prompt = event
+            elif isinstance(event, TurnsDropped):
+                content.dropped = event
             first = self._first()
         if first:
             self._wake()
@@ -69,9 +81,11 @@ class Outbox:
             self._awake = False
         return contents
 
-    def _last(self, request_id: int | None) -> OutboxContent:
-        if not self._contents or self._contents[-1].request_id != request_id:
-            self._contents.append(OutboxContent(request_id))
+    def _of(self, request_id: int | None) -> OutboxContent:
+        for content in reversed(self._contents):
+            if content.request_id == request_id:
+                return content
+        self._contents.append(OutboxContent(request_id))
         return self._contents[-1]
 
     def _first(self) -> bool:
@@ -85,6 +99,7 @@ class OutboxContent:
 
     request_id: int | None
     progress: Progress | None = None
+    dropped: TurnsDropped | None = None
     prompt: PromptProgress | None = None
     text: list[str] = field(default_factory=list)
     stats: GenerationStats | None = None
@@ -120,6 +135,42 @@ class JobRunner(QObject):
             self.ended.emit(job, UnexpectedError(job.title, error))
         else:
             self.ended.emit(job, None)
+
+
+def answers(
+    engine: LoadedEngine,
+    outbox: Outbox,
+    request_ids: Sequence[int],
+    messages: Sequence[Message],
+    params: Sequence[GenerationParams],
+    cancel: CancelToken,
+) -> Iterator[tuple[int, Finished]]:
+    """Have a conversation answered once for each id, together; yields the end of each as they come.
+
+    Everything else that the answers say goes into the outbox.
+    """
+    if len(request_ids) == 1:
+        events: Iterator[tuple[int, Event]] = (
+            (0, event) for event in engine.generate(messages, params[0], cancel)
+        )
+    else:
+        events = engine.generate_batch([messages] * len(request_ids), params, cancel)
+    last: dict[int, Event] = {}
+    for place, event in events:
+        last[place] = event
+        if isinstance(event, Finished):
+            yield request_ids[place], event
+        else:
+            outbox.put_event(request_ids[place], event)
+    for place in range(len(request_ids)):
+        finished_or_fault(last.get(place))
+
+
+def whole_text(events: Iterator[Event]) -> tuple[str, Finished]:
+    """All text of an answer that nobody watches, and its end."""
+    told = list(events)
+    text = "".join(event.text for event in told if isinstance(event, TextDelta))
+    return text, finished_or_fault(told[-1] if told else None)
 
 
 def finished_or_fault(last: Event | None) -> Finished:

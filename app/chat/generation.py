@@ -1,22 +1,26 @@
-"""One answer under way: what the engine writes is told as it comes, and saved about every second.
+"""The answers under way: what the engine writes is told as it comes, and saved about every second.
 
-The engine's request id is the answer's message id. No widgets.
+The engine's request ids are the answers' message ids. No widgets.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.storage import MessageRow, MessageState
+from app.chat.requests import Prompt
+from app.i18n import tr
+from app.storage import ChatStore, Exchange, MessageRow, MessageState
 from app.storage.figures import stats_to_json
 from app.storage.thread import StorageThread
+from app.storage.together import OtherAnswer
 from app.worker import EngineWorker
 from engine.errors import EngineError, PromptTooLongError
-from engine.events import Finished, FinishReason, GenerationStats
-from engine.params import GenerationParams, Message
+from engine.events import Answer, Finished, FinishReason, GenerationStats
+from engine.params import GenerationParams
 
 _GENERATE = "generate"
 
@@ -36,17 +40,26 @@ class _Answer:
 
 
 class Generation(QObject):
-    """At most one answer at a time. It is on the disk, empty, before the engine hears of it."""
+    """One answer at a time, or several to one question. They are on the disk before the engine hears of them.
+
+    The first of several is shown in the chat; the others become its other versions.
+    """
 
     text_added = Signal(int, str)  # message id, more text
-    stats = Signal(object)  # GenerationStats
-    ended = Signal(object)  # MessageRow as it ended
-    saved = Signal()  # its end is on the disk, too
+    stats = Signal(object)  # GenerationStats of the answer that is shown
+    row_changed = Signal(object)  # MessageRow of an answer under way: what the model reads for it is known
+    ended = Signal(object)  # MessageRow, of the answer that is shown
+    idle = Signal()  # the last of all answers has ended
+    saved = Signal()  # the end of one is on the disk, too
+    versions_changed = Signal(int)  # the chat's id: a search has found other versions, or empty ones are gone
 
     def __init__(self, storage: StorageThread, worker: EngineWorker, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._storage, self._worker = storage, worker
-        self._answer: _Answer | None = None
+        self._answers: dict[int, _Answer] = {}  # by message id: those that have not ended
+        self._shown: int | None = None
+        self._sent: Prompt | None = None
+        worker.turns_dropped.connect(self._on_turns_dropped)
         worker.text.connect(self._on_text)
         worker.stats.connect(self._on_stats)
         worker.finished.connect(self._on_finished)
@@ -55,76 +68,102 @@ class Generation(QObject):
 
     @property
     def row(self) -> MessageRow | None:
-        """The answer with its newest text; None if there is none under way."""
-        return None if self._answer is None else self._answer.as_row()
+        """The answer that is shown, with its newest text; None if it is not under way."""
+        answer = self._answers.get(self._shown) if self._shown is not None else None
+        return None if answer is None else answer.as_row()
 
     @property
     def conversation_id(self) -> int | None:
-        """The chat in which an answer is being written."""
-        return None if self._answer is None else self._answer.row.conversation_id
+        """The chat in which answers are being written."""
+        return next((answer.row.conversation_id for answer in self._answers.values()), None)
 
-    def prepare(self, row: MessageRow) -> None:
-        """This saved answer is the one that comes next."""
-        self._answer = _Answer(row)
+    @property
+    def remaining(self) -> int:
+        """How many answers have not ended."""
+        return len(self._answers)
 
-    def begin(self, messages: list[Message], params: GenerationParams) -> None:
-        """Have the prepared answer written."""
-        assert self._answer is not None
-        self._worker.generate(self._answer.row.id, messages, params)
+    def prepare(self, exchange: Exchange) -> None:
+        """These saved answers are the ones that come next."""
+        self._shown = exchange.answer.id
+        self._answers = {row.id: _Answer(row) for row in (exchange.answer, *exchange.others)}
+
+    def begin(self, prompt: Prompt, params: Sequence[GenerationParams]) -> None:
+        """Have the prepared answers written, each with its parameters."""
+        self._sent = prompt
+        self._worker.generate_together(list(self._answers), prompt.messages, params)
 
     def stop(self) -> None:
-        """Stop the answer within a token; what is there stays."""
-        if self._answer is not None:
+        """Stop the answers within a token; what is there stays."""
+        if self._answers:
             self._worker.cancel()
 
     def end_now(self) -> None:
-        """Save the answer as stopped, without waiting for the engine: the program closes."""
-        if self._answer is not None:
+        """Save the answers as stopped, without waiting for the engine: the program closes."""
+        if self._answers:
             self._worker.flush()
-        if self._answer is not None:
-            self._end(MessageState.STOPPED, reason=FinishReason.CANCELLED)
+        self._end_all(MessageState.STOPPED, reason=FinishReason.CANCELLED)
 
-    def _is_answer(self, message_id: int) -> bool:
-        return self._answer is not None and self._answer.row.id == message_id
+    @Slot(int, int)
+    def _on_turns_dropped(self, message_id: int, messages: int) -> None:
+        answer = self._answers.get(message_id)
+        if answer is None or self._sent is None:
+            return
+        seen_from = self._sent.ids[messages]
+        answer.row = dataclasses.replace(answer.row, seen_from=seen_from)
+        self._storage.run(ChatStore.save_seen_from, message_id, seen_from)
+        self.row_changed.emit(answer.as_row())
 
     @Slot(int, str)
     def _on_text(self, message_id: int, text: str) -> None:
-        if self._answer is None or not self._is_answer(message_id):
+        answer = self._answers.get(message_id)
+        if answer is None:
             return
-        self._answer.pieces.append(text)
-        self._storage.save_partial(message_id, self._answer.as_row().content)
+        answer.pieces.append(text)
+        self._storage.save_partial(message_id, answer.as_row().content)
         self.text_added.emit(message_id, text)
 
     @Slot(int, object)
     def _on_stats(self, message_id: int, stats: GenerationStats) -> None:
-        if self._answer is not None and self._is_answer(message_id):
-            self._answer.stats = stats
-            self.stats.emit(stats)
+        answer = self._answers.get(message_id)
+        if answer is not None:
+            answer.stats = stats
+            if message_id == self._shown:
+                self.stats.emit(stats)
 
     @Slot(int, object)
     def _on_finished(self, message_id: int, finished: Finished) -> None:
-        if self._answer is None or not self._is_answer(message_id):
+        answer = self._answers.get(message_id)
+        if answer is None:
             return
-        self._answer.stats = finished.stats
-        self.stats.emit(finished.stats)
+        self._on_stats(message_id, finished.stats)
         stopped = finished.reason is FinishReason.CANCELLED
         state = MessageState.STOPPED if stopped else MessageState.COMPLETE
-        self._end(state, reason=finished.reason, note=finished.message)
+        self._end(message_id, state, reason=finished.reason, note=finished.message)
+        if len(finished.answers) > 1:
+            others = [_other(number, found, finished) for number, found in enumerate(finished.answers[1:], 2)]
+            self._storage.run(ChatStore.add_other_answers, message_id, others).then(
+                self.versions_changed.emit
+            )
 
     @Slot(str, object)
     def _on_failed(self, operation: str, error: EngineError) -> None:
-        if operation == _GENERATE and self._answer is not None:
+        if operation == _GENERATE:
             full = FinishReason.CONTEXT_FULL if isinstance(error, PromptTooLongError) else None
-            self._end(MessageState.ERROR, reason=full, note=str(error))
+            self._end_all(MessageState.ERROR, reason=full, note=str(error))
 
     @Slot(str)
     def _on_cancelled(self, operation: str) -> None:
-        if operation == _GENERATE and self._answer is not None:
-            self._end(MessageState.STOPPED, reason=FinishReason.CANCELLED)
+        if operation == _GENERATE:
+            self._end_all(MessageState.STOPPED, reason=FinishReason.CANCELLED)
 
-    def _end(self, state: MessageState, *, reason: FinishReason | None = None, note: str = "") -> None:
-        answer, self._answer = self._answer, None
-        assert answer is not None
+    def _end_all(self, state: MessageState, *, reason: FinishReason | None, note: str = "") -> None:
+        for message_id in list(self._answers):
+            self._end(message_id, state, reason=reason, note=note)
+
+    def _end(
+        self, message_id: int, state: MessageState, *, reason: FinishReason | None = None, note: str = ""
+    ) -> None:
+        answer = self._answers.pop(message_id)
         row = dataclasses.replace(
             answer.as_row(),
             state=state,
@@ -136,4 +175,20 @@ class Generation(QObject):
             row.id, row.content, state, stats=answer.stats, reason=reason, note=note
         )
         saving.then(lambda _: self.saved.emit())
-        self.ended.emit(row)
+        if message_id == self._shown:
+            self.ended.emit(row)
+        elif not row.content:  # another version without a word is of no use to anybody
+            self._storage.run(ChatStore.drop_empty_version, message_id).then(self.versions_changed.emit)
+        if not self._answers:
+            self.idle.emit()
+
+
+def _other(number: int, found: Answer, finished: Finished) -> OtherAnswer:
+    best = finished.answers[0]
+    note = tr(
+        "Number {number} of the search: score {score}, the first one's is {best}.",
+        number=number,
+        score=f"{found.score:.3f}",
+        best=f"{best.score:.3f}",
+    )
+    return OtherAnswer(found.text, found.reason, note)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from app.storage.rows import MessageRow
 from engine.params import Message
@@ -13,26 +14,46 @@ TITLE_CHARACTERS = 60
 _MARKS = re.compile(r"^(?:\s+|[#>*+\-`~]+\s|\d+[.)]\s)+")  # of headings, quotes, lists and fences
 
 
+@dataclass(frozen=True)
+class Prompt:
+    """A conversation as the engine takes it. `ids` are those of the saved messages in it, in order."""
+
+    messages: tuple[Message, ...]
+    ids: tuple[int, ...]
+
+
+def prompt_of(system_prompt: str, history: Sequence[MessageRow]) -> Prompt:
+    """What is sent for a chat, and which of its messages that is."""
+    rows = sent_rows(history)
+    messages = [row.to_message() for row in rows]
+    if system_prompt.strip():
+        messages.insert(0, Message("system", system_prompt))
+    return Prompt(tuple(messages), tuple(row.id for row in rows))
+
+
 def turns(system_prompt: str, history: Sequence[MessageRow]) -> list[Message]:
-    """The conversation as the engine takes it: roles alternate, as chat templates demand.
+    """The conversation as the engine takes it."""
+    return list(prompt_of(system_prompt, history).messages)
+
+
+def sent_rows(history: Sequence[MessageRow]) -> list[MessageRow]:
+    """The messages that are sent to the model: roles alternate, as chat templates demand.
 
     An answer that never got a word, and what the user asked for it, are left out; of several user messages
     in a row the last counts.
     """
-    messages: list[Message] = []
+    rows: list[MessageRow] = []
     for row in history:
         if row.role == "system":
             continue  # the conversation's own system prompt stands for it
         if not row.content.strip():
             continue
-        if messages and messages[-1].role == row.role:
-            messages.pop()
-        messages.append(row.to_message())
-    if messages and messages[0].role == "assistant":
-        messages.pop(0)
-    if system_prompt.strip():
-        messages.insert(0, Message("system", system_prompt))
-    return messages
+        if rows and rows[-1].role == row.role:
+            rows.pop()
+        rows.append(row)
+    if rows and rows[0].role == "assistant":
+        rows.pop(0)
+    return rows
 
 
 def title_from(text: str) -> str:

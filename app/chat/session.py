@@ -5,15 +5,17 @@ The user's message and an empty answer are on the disk before the engine hears o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-
 from PySide6.QtCore import QObject, Signal, Slot
 
+from app.chat import beginnings
+from app.chat.beginnings import Beginning
 from app.chat.generation import Generation
-from app.chat.requests import title_from, turns
+from app.chat.plan import AnswerPlan, plan_of
+from app.chat.requests import prompt_of
+from app.chat.setup import ChatParameters
 from app.i18n import tr
-from app.settings import SettingsStore, generation_params, registry
+from app.presets.format import setup_to_json
+from app.presets.store import PresetStore
 from app.storage import ChatStore, Conversation, Exchange, MessageRow, StorageError
 from app.storage.thread import StorageThread
 from app.worker import EngineWorker
@@ -30,6 +32,7 @@ class ChatSession(QObject):
     renamed = Signal(object)  # Conversation shown, with its new title
     message_added = Signal(object)  # MessageRow at the end
     messages_changed = Signal(object)  # the messages shown, after some of them went or others came
+    message_changed = Signal(object)  # MessageRow of the answer under way: what the model reads is known
     message_finished = Signal(object)  # MessageRow as it ended
     text_added = Signal(int, str)  # message id, more text
     prompt_progress = Signal(int, object)
@@ -43,25 +46,30 @@ class ChatSession(QObject):
         self,
         storage: StorageThread,
         worker: EngineWorker,
-        settings: SettingsStore,
+        presets: PresetStore,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._storage, self._settings = storage, settings
+        self._storage = storage
         self._conversation: Conversation | None = None
         self._wanted: int | None = None  # the chat that was asked for last
         self._messages: list[MessageRow] = []
         self._generation = Generation(storage, worker, self)
+        self.parameters = ChatParameters(storage, presets, self)
+        self.parameters.saved.connect(self.adopt)
         self._starting = False  # between the user's Enter and the saved exchange
         self._stop_asked = False  # meanwhile
         self._status: EngineStatus | None = None
-        self._defaults = GenerationParams()
+        self.defaults = GenerationParams()  # the model's own
         worker.loaded.connect(self._on_loaded)
         worker.closed.connect(self._on_closed)
         worker.prompt_progress.connect(self.prompt_progress)
         self._generation.text_added.connect(self.text_added)
         self._generation.stats.connect(self.stats)
+        self._generation.row_changed.connect(self._on_row_changed)
         self._generation.ended.connect(self._on_ended)
+        self._generation.idle.connect(self._on_idle)
+        self._generation.versions_changed.connect(self._on_versions_changed)
         self._generation.saved.connect(self.list_changed)
 
     @property
@@ -89,9 +97,20 @@ class ChatSession(QObject):
         """The model that is loaded."""
         return self._status
 
+    @property
+    def system_prompt(self) -> str:
+        """That of the chat that is shown, or of the one that would be begun."""
+        return self.parameters.setup.system_prompt
+
+    @property
+    def params(self) -> GenerationParams:
+        """What the next answer is asked for with; the first, where there are several."""
+        return self._plan().shown
+
     def new_chat(self) -> None:
         """Show an empty chat; it is saved with its first message."""
         self._wanted, self._conversation, self._messages = None, None, []
+        self.parameters.show(None)
         self.opened.emit(None, [])
 
     def open(self, conversation_id: int) -> None:
@@ -114,53 +133,36 @@ class ChatSession(QObject):
         """Save the user's message, then have it answered."""
         if self.busy or self._status is None:
             return
-        conversation, model, params = self._conversation, self._model_name, self._params()
-        system_prompt = self._settings.get(registry.SYSTEM_PROMPT)
+        plan, parameters = self._plan(), setup_to_json(self.parameters.setup)
+        saving = beginnings.question(self._conversation, text, self._model_name, plan, parameters)
+        self._start(saving, plan, refused=text)
 
-        def save(store: ChatStore) -> tuple[Conversation, Exchange]:
-            chat = conversation or store.create_conversation(title_from(text), model, system_prompt)
-            try:
-                return chat, store.begin_exchange(chat.id, text, model=model, params=params)
-            except StorageError:
-                if conversation is None:
-                    with suppress(StorageError):  # the first error is the one to tell about
-                        store.delete(chat.id)
-                raise
+    def regenerate(self, message_id: int | None = None, plan: AnswerPlan | None = None) -> None:
+        """Answer once more, in place of an answer (or of the last) and of what followed; both are kept.
 
-        self._start(save, params, refused=text)
-
-    def regenerate(self, message_id: int | None = None) -> None:
-        """Answer once more, in place of an answer (or of the last) and of what followed; both are kept."""
+        `plan` is how, if not as the chat is answered.
+        """
         if not self._may_start():
             return
-        chat, model, params = self._conversation, self._model_name, self._params()
-        assert chat is not None
-
-        def save(store: ChatStore) -> tuple[Conversation, Exchange]:
-            if message_id is None:
-                return chat, store.begin_regeneration(chat.id, model=model, params=params)
-            return chat, store.begin_other_answer(message_id, model=model, params=params)
-
-        self._start(save, params)
+        assert self._conversation is not None
+        plan = plan or self._plan()
+        self._start(beginnings.other_answer(self._conversation, message_id, self._model_name, plan), plan)
 
     def edit_question(self, message_id: int, text: str) -> None:
         """Have another version of a user's message answered; the old one is kept, with what followed."""
         if not self._may_start():
             return
-        chat, model, params = self._conversation, self._model_name, self._params()
-        assert chat is not None
-        self._start(
-            lambda store: (chat, store.begin_edited(message_id, text, model=model, params=params)), params
-        )
+        assert self._conversation is not None
+        plan, model = self._plan(), self._model_name
+        self._start(beginnings.edited_question(self._conversation, message_id, text, model, plan), plan)
 
     def go_on(self, message_id: int) -> None:
         """Continue the last answer where it ends."""
         if not self._may_start():
             return
-        chat = self._conversation
-        assert chat is not None
+        assert self._conversation is not None
         self._storage.flush()
-        self._start(lambda store: (chat, store.begin_continuation(message_id)), self._params())
+        self._start(beginnings.continuation(self._conversation, message_id), self._plan().alone)
 
     @Slot()
     def stop(self) -> None:
@@ -181,6 +183,7 @@ class ChatSession(QObject):
         if self._wanted != conversation.id:
             return  # another chat was asked for meanwhile
         self._conversation, self._messages = conversation, rows
+        self.parameters.show(conversation)
         answer = self._generation.row
         self.opened.emit(conversation, [answer if answer and answer.id == row.id else row for row in rows])
 
@@ -188,8 +191,8 @@ class ChatSession(QObject):
     def _model_name(self) -> str:
         return "" if self._status is None else self._status.model_name
 
-    def _params(self) -> GenerationParams:
-        return generation_params(self._settings, self._defaults)
+    def _plan(self) -> AnswerPlan:
+        return plan_of(self.parameters.setup, self.defaults)
 
     def _may_start(self) -> bool:
         """Whether the chat that is shown can be answered now; says why if not."""
@@ -208,8 +211,8 @@ class ChatSession(QObject):
 
     def _start(
         self,
-        save: Callable[[ChatStore], tuple[Conversation, Exchange]],
-        params: GenerationParams,
+        save: Beginning,
+        plan: AnswerPlan,
         refused: str = "",
     ) -> None:
         """Save what is asked for, then ask; `refused` is the text to give back if that fails."""
@@ -221,13 +224,14 @@ class ChatSession(QObject):
             self.failed.emit(error)
 
         self._set_starting(True)
-        self._storage.run(save).then(lambda saved: self._begin(*saved, params), refuse)
+        self._storage.run(save).then(lambda saved: self._begin(*saved, plan), refuse)
 
-    def _begin(self, conversation: Conversation, exchange: Exchange, params: GenerationParams) -> None:
-        self._generation.prepare(exchange.answer)
+    def _begin(self, conversation: Conversation, exchange: Exchange, plan: AnswerPlan) -> None:
+        self._generation.prepare(exchange)
         begun_here = self._conversation is None and self._wanted is None
         if begun_here:
             self._conversation, self._wanted = conversation, conversation.id
+            self.parameters.show(conversation)
             self.begun.emit(conversation)
         if self._wanted == conversation.id:
             before = [row for row in exchange.history if row.id != exchange.answer.id]  # if it is continued
@@ -235,7 +239,7 @@ class ChatSession(QObject):
         self._starting = False
         self.busy_changed.emit(True)
         self.list_changed.emit()
-        self._generation.begin(turns(conversation.system_prompt, exchange.history), params)
+        self._generation.begin(prompt_of(plan.system_prompt, exchange.history), plan.params)
         if self._stop_asked:
             self.stop()
 
@@ -262,7 +266,7 @@ class ChatSession(QObject):
 
     @Slot(object, object)
     def _on_loaded(self, status: EngineStatus, defaults: GenerationParams) -> None:
-        self._status, self._defaults = status, defaults
+        self._status, self.defaults = status, defaults
 
     @Slot()
     def _on_closed(self) -> None:
@@ -275,10 +279,29 @@ class ChatSession(QObject):
         self.message_finished.emit(row)
         self.busy_changed.emit(self.busy)
 
+    @Slot(object)
+    def _on_row_changed(self, row: MessageRow) -> None:
+        if self._messages and self._messages[-1].id == row.id:
+            self._messages[-1] = row
+            self.message_changed.emit(row)
+
+    @Slot()
+    def _on_idle(self) -> None:
+        self.busy_changed.emit(self.busy)
+
+    @Slot(int)
+    def _on_versions_changed(self, conversation_id: int) -> None:
+        def show(rows: list[MessageRow]) -> None:
+            if not self.busy:  # it is told once more at the end
+                self.show_rows(conversation_id, rows)
+
+        self._storage.run(ChatStore.messages, conversation_id).then(show)
+
     def adopt(self, conversation: Conversation) -> None:
         """The chat was changed in the store: if it is the one that is shown, show it as it is now."""
         if self._conversation is not None and self._conversation.id == conversation.id:
             self._conversation = conversation
+            self.parameters.show(conversation)
             self.renamed.emit(conversation)
 
     @Slot(object)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -53,6 +53,7 @@ def _conversation(conversation: Conversation, options: ExportOptions) -> dict[st
         "updated": timestamp(conversation.updated),
         "pinned": conversation.pinned,
         "archived": conversation.archived,
+        "parameters": conversation.parameters if options.settings else None,
     }
 
 
@@ -61,9 +62,17 @@ def _messages(rows: Sequence[MessageRow], options: ExportOptions) -> list[dict[s
     messages = []
     for row in rows:
         # A message that is left out cannot be followed.
-        messages.append(_message(row, len(numbers) + 1, numbers.get(row.parent), options))
+        message = _message(row, len(numbers) + 1, numbers.get(row.parent), options)
+        messages.append(message | {"seen_from": _seen_from(row, numbers)})
         numbers[row.id] = len(numbers) + 1
     return messages
+
+
+def _seen_from(row: MessageRow, numbers: Mapping[int | None, int]) -> int | None:
+    """The number of the message that an answer was written from, or of the next if that was deleted."""
+    if row.seen_from is None:
+        return None
+    return next((n for place, n in numbers.items() if place is not None and place >= row.seen_from), None)
 
 
 def _message(row: MessageRow, number: int, parent: int | None, options: ExportOptions) -> dict[str, Any]:

@@ -39,6 +39,7 @@ def read_ours(document: object) -> IncomingChat:
         updated=head.time("updated"),
         pinned=version > 1 and head.flag("pinned"),
         archived=version > 1 and head.flag("archived"),
+        parameters=_figures(head, "parameters"),
         messages=tuple(_messages(fields.items("messages"))),
     )
 
@@ -65,16 +66,11 @@ def _message(fields: Fields, places: dict[int, int]) -> IncomingMessage:
         state = MessageState(fields.text("state"))
     except ValueError as error:
         raise fields.complaint("state") from error
-    parent = None
-    if fields.get("parent") is not None:
-        parent = places.get(fields.number("parent"))
-        if parent is None:
-            raise fields.complaint("parent")
     return IncomingMessage(
         role=cast(Role, role),
         content=fields.text("content"),
         created=fields.time("created"),
-        parent=parent,
+        parent=_place(fields, "parent", places),
         active=fields.flag("active"),
         # Version 1 said so of an answer that was being written; nobody goes on with it.
         state=MessageState.INTERRUPTED if state is MessageState.STREAMING else state,
@@ -84,7 +80,18 @@ def _message(fields: Fields, places: dict[int, int]) -> IncomingMessage:
         note=fields.text("note"),
         params=_figures(fields, "params"),
         stats=_figures(fields, "stats"),
+        seen_from=_place(fields, "seen_from", places),
     )
+
+
+def _place(fields: Fields, key: str, places: dict[int, int]) -> int | None:
+    """The place of the earlier message that is named under `key`, if one is."""
+    if fields.get(key) is None:
+        return None
+    place = places.get(fields.number(key))
+    if place is None:
+        raise fields.complaint(key)
+    return place
 
 
 def _figures(fields: Fields, key: str) -> dict[str, Any] | None:

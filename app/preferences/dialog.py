@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from app.chat.undo_bar import UndoBar
 from app.dialogs import show_error
 from app.i18n import tr
+from app.preferences.answers_page import AnswersPage
 from app.preferences.appearance_page import AppearancePage
 from app.preferences.data_page import DataPage
 from app.preferences.model_page import ModelPage
@@ -29,7 +30,8 @@ from app.preferences.page import SettingsPage
 from app.preferences.search import Entry
 from app.preferences.search_box import SearchBox
 from app.preferences.shortcuts_page import ShortcutsPage
-from app.preferences.simple_pages import AnswersPage, ChatsPage, PromptPage
+from app.preferences.simple_pages import ChatsPage
+from app.presets.store import PresetStore
 from app.settings import Option, SettingsStore
 from app.shortcuts.shortcuts import Shortcuts
 from app.theme import mark
@@ -53,6 +55,7 @@ class PreferencesDialog(QDialog):
     def __init__(
         self,
         settings: SettingsStore,
+        presets: PresetStore,
         worker: EngineWorker,
         status: EngineStatus | None = None,
         defaults: GenerationParams | None = None,
@@ -64,8 +67,7 @@ class PreferencesDialog(QDialog):
         self.setWindowTitle(tr("Settings – Fiddler Chat"))
         self.setAccessibleName(tr("Settings"))
         self.model = ModelPage(settings, worker, knowledge or RealKnowledge(), status)
-        self.answers = AnswersPage(settings, defaults)
-        self.prompt = PromptPage(settings)
+        self.answers = AnswersPage(settings, presets, defaults)
         self.chats = ChatsPage(settings)
         self.appearance = AppearancePage(settings)
         self.shortcuts = ShortcutsPage(settings, shortcuts) if shortcuts is not None else None
@@ -73,7 +75,6 @@ class PreferencesDialog(QDialog):
         self.pages: tuple[SettingsPage, ...] = (
             self.model,
             self.answers,
-            self.prompt,
             self.chats,
             self.appearance,
             *((self.shortcuts,) if self.shortcuts is not None else ()),

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, QTimer, Slot
+from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
-    QLineEdit,
-    QPlainTextEdit,
     QSpinBox,
     QWidget,
 )
 
 from app.i18n import tr
 from app.preferences.binding import Binding
+from app.widgets.wheel import guard_wheel
 
 Choices = Sequence[tuple[str, str]]
 
-TYPING_PAUSE_MS = 400  # a text is saved when nothing was typed for so long
 _INT_LIMIT = 2**31 - 1  # of QSpinBox
 
 
@@ -39,31 +37,14 @@ def make_editor(
     elif isinstance(option.default, bool):
         editor = _check(binding, parent)
     elif isinstance(option.default, int):
-        large = option.maximum is not None and option.maximum > _INT_LIMIT
-        editor = _number_line(binding, parent, automatic) if large else _spin(binding, parent, automatic)
+        editor = _spin(binding, parent, automatic)
     elif isinstance(option.default, float):
         editor = _double(binding, parent, automatic)
     else:
-        editor = _text(binding, parent)
+        raise TypeError(f"{option.key}: no editor fits a text that is not chosen from a list")
     editor.setAccessibleName(option.label)
     editor.setAccessibleDescription(option.help)
     return editor
-
-
-class _WheelGuard(QObject):
-    """Lets a wheel over an editor scroll the page, unless the editor has the keyboard's focus."""
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Hold wheel events back from an editor that is only passed over."""
-        if event.type() is QEvent.Type.Wheel and isinstance(watched, QWidget) and not watched.hasFocus():
-            event.ignore()
-            return True
-        return super().eventFilter(watched, event)
-
-
-def _guard(widget: QWidget) -> None:
-    widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-    widget.installEventFilter(_WheelGuard(widget))
 
 
 def _check(binding: Binding, parent: QWidget) -> QCheckBox:
@@ -93,7 +74,7 @@ def _choice(binding: Binding, parent: QWidget, choices: Choices) -> QComboBox:
     binding.show_value = show
     show(binding.value)
     box.currentIndexChanged.connect(lambda index: binding.save(box.itemData(index)))
-    _guard(box)
+    guard_wheel(box)
     return box
 
 
@@ -111,7 +92,7 @@ def _spin(binding: Binding, parent: QWidget, automatic: str) -> QSpinBox:
     binding.show_value = show
     show(binding.value)
     box.valueChanged.connect(binding.save)
-    _guard(box)
+    guard_wheel(box)
     return box
 
 
@@ -131,63 +112,5 @@ def _double(binding: Binding, parent: QWidget, automatic: str) -> QDoubleSpinBox
     binding.show_value = show
     show(binding.value)
     box.valueChanged.connect(lambda value: binding.save(round(value, 2)))
-    _guard(box)
+    guard_wheel(box)
     return box
-
-
-def _number_line(binding: Binding, parent: QWidget, automatic: str) -> QLineEdit:
-    """A whole number that QSpinBox has no room for; empty is the lowest value."""
-    line = QLineEdit(parent)
-    line.setPlaceholderText(automatic)
-    lowest = int(binding.option.minimum or 0)
-
-    def show(value: int) -> None:
-        text = "" if value == lowest else str(value)
-        if line.text().strip() not in (text, str(value)):
-            line.setText(text)
-
-    @Slot()
-    def save() -> None:
-        text = line.text().strip()
-        digits = text.removeprefix("-")
-        if not text:
-            binding.save(lowest)
-        elif digits.isascii() and digits.isdigit() and len(digits) < 30:
-            binding.save(int(text))
-        else:
-            binding.invalid.emit(tr("Choose {allowed}.", allowed=binding.option.allowed))
-
-    binding.show_value = show
-    show(binding.value)
-    line.textEdited.connect(save)
-    return line
-
-
-def _text(binding: Binding, parent: QWidget) -> QPlainTextEdit:
-    """A longer text, saved when typing pauses and when the dialog is closed."""
-    edit = QPlainTextEdit(parent)
-    edit.setTabChangesFocus(True)
-    timer = QTimer(edit)
-    timer.setSingleShot(True)
-    timer.setInterval(TYPING_PAUSE_MS)
-
-    def show(value: str) -> None:
-        if edit.toPlainText() != value:
-            with QSignalBlocker(edit):
-                edit.setPlainText(value)
-
-    @Slot()
-    def save() -> None:
-        timer.stop()
-        binding.save(edit.toPlainText())
-
-    def flush() -> None:
-        if timer.isActive():
-            save()
-
-    binding.show_value = show
-    show(binding.value)
-    edit.textChanged.connect(timer.start)
-    timer.timeout.connect(save)
-    binding.flush = flush
-    return edit

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app.preferences.binding import Binding
 from app.preferences.editors import Choices
@@ -84,7 +84,7 @@ class SettingsPage(QWidget):
         row.reset_requested.connect(lambda option: self.reset_requested.emit((option,)))
         self.rows[option.key] = row
         self.places[option.key] = Place(option.label, option.help, option.synonyms, row, row.editor)
-        self.content.addWidget(row, 1 if isinstance(row.editor, QPlainTextEdit) else 0)
+        self.content.addWidget(row)
         return row.editor
 
     def add_hint(self, text: str) -> QLabel:

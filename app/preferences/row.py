@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.i18n import tr
 from app.preferences.binding import Binding
@@ -55,13 +55,9 @@ class OptionRow(QFrame):
         column.setSpacing(3)
         line = QHBoxLayout()
         line.setSpacing(4)
-        if isinstance(self.editor, QPlainTextEdit):
-            line.addWidget(self.editor, 1)
-        else:
-            line.addWidget(self.editor)
+        line.addWidget(self.editor)
         line.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignTop)
-        if not isinstance(self.editor, QPlainTextEdit):
-            line.addStretch(1)
+        line.addStretch(1)
         column.addLayout(line)
         column.addWidget(self.complaint)
         column.addWidget(self.help)
@@ -71,7 +67,7 @@ class OptionRow(QFrame):
         characters = self.fontMetrics().averageCharWidth()
         if isinstance(self.editor, QCheckBox):  # the explanation in line with its words
             self.help.setContentsMargins(round(_MARK_WIDTH * theme().scale), 0, 0, 0)
-        elif not isinstance(self.editor, QPlainTextEdit):
+        else:
             self.editor.setMinimumWidth(characters * 26)
             self.editor.setMinimumHeight(round(self.fontMetrics().height() * 1.7))
             label = QLabel(self.option.label, self)

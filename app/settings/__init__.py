@@ -3,7 +3,7 @@
 from app.settings.option import Choice, Option, SettingsError
 from app.settings.registry import BY_KEY, OPTIONS
 from app.settings.store import SettingsStore
-from app.settings.values import generation_params, is_as_set, load_options
+from app.settings.values import is_as_set, load_options
 
 __all__ = [
     "BY_KEY",
@@ -12,7 +12,6 @@ __all__ = [
     "Option",
     "SettingsError",
     "SettingsStore",
-    "generation_params",
     "is_as_set",
     "load_options",
 ]

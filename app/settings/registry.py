@@ -1,6 +1,6 @@
 """Every setting of the program, from all areas, by name and by key.
 
-`settings.get(registry.TEMPERATURE)` is typed; the key works as well: `settings["sampling.temperature"]`.
+`settings.get(registry.THEME)` is typed; the key works as well: `settings["appearance.theme"]`.
 """
 
 from __future__ import annotations
@@ -8,15 +8,14 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from app.settings.areas import appearance, chat, engine, remembered, sampling
+from app.settings.areas import appearance, chat, engine, remembered
 from app.settings.areas.appearance import *
 from app.settings.areas.chat import *
 from app.settings.areas.engine import *
 from app.settings.areas.remembered import *
-from app.settings.areas.sampling import *
 from app.settings.option import Option
 
-AREAS: tuple[ModuleType, ...] = (appearance, chat, sampling, engine, remembered)
+AREAS: tuple[ModuleType, ...] = (appearance, chat, engine, remembered)
 
 
 def options_of(area: ModuleType) -> tuple[Option[Any], ...]:

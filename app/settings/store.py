@@ -7,7 +7,7 @@ until the setting is changed; meanwhile the default applies and `problems` says 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,16 @@ class SettingsStore:
         finally:
             self._tell(changed)
 
+    def stored(self, key: str) -> object:
+        """What the file holds under a key that an earlier version had; None if there is nothing."""
+        section, _, name = key.partition(".")
+        table = self._raw.get(section)
+        return table.get(name) if isinstance(table, dict) else None
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """Remove what an earlier version had under these keys from the file. Raises `FileError`."""
+        self._write({}, removed=tuple(key for key in keys if self.stored(key) is not None))
+
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener(key, value)` after each change; the returned function ends it."""
         self._listeners.append(listener)
@@ -122,9 +132,10 @@ class SettingsStore:
             return
         current = self._read() or self._raw
         for key in removed:
-            table = current.get(BY_KEY[key].section)
+            section, _, name = key.partition(".")
+            table = current.get(section)
             if isinstance(table, dict):
-                table.pop(BY_KEY[key].name, None)
+                table.pop(name, None)
         for key, value in values.items():
             option = BY_KEY[key]
             if not isinstance(current.get(option.section), dict):

@@ -11,7 +11,7 @@ from app.storage.copying import copy_conversation
 from app.storage.database import reading, transaction
 from app.storage.errors import DamagedError, StorageError
 from app.storage.listing import list_conversations, search_conversations
-from app.storage.rows import Conversation, Summary, to_millis
+from app.storage.rows import Conversation, JsonObject, Summary, dump_json, to_millis
 from app.storage.search_query import Query, parse
 from app.text import one_line
 from engine.text import clean_text
@@ -22,15 +22,22 @@ KEEP_DELETED = timedelta(days=7)  # how long a deleted chat can be brought back
 class Conversations(Store):
     """Everything that does not look into a chat."""
 
-    def create_conversation(self, title: str = "", model: str = "", system_prompt: str = "") -> Conversation:
+    def create_conversation(
+        self,
+        title: str = "",
+        model: str = "",
+        system_prompt: str = "",
+        parameters: JsonObject | None = None,
+    ) -> Conversation:
         """Begin a chat; an empty title becomes “New chat”."""
         now = to_millis(self._clock())
         name = one_line(title) or tr("New chat")
         with transaction(self._db, self.path, tr("The new chat could not be saved.")):
             cursor = self._db.execute(
-                "INSERT INTO conversation (title, model, system_prompt, created, updated, activity)"
-                " VALUES (?, ?, ?, ?, ?, (SELECT ifnull(max(activity), 0) + 1 FROM conversation))",
-                (name, model, clean_text(system_prompt), now, now),
+                "INSERT INTO conversation"
+                " (title, model, system_prompt, parameters, created, updated, activity)"
+                " VALUES (?, ?, ?, ?, ?, ?, (SELECT ifnull(max(activity), 0) + 1 FROM conversation))",
+                (name, model, clean_text(system_prompt), dump_json(parameters), now, now),
             )
             return self._conversation(cursor.lastrowid or 0)
 
@@ -81,6 +88,17 @@ class Conversations(Store):
             update = "UPDATE conversation SET title = ? WHERE id = ? AND title = ? AND deleted IS NULL"
             changed = self._db.execute(update, (name, before.id, before.title)).rowcount
             return self._conversation(before.id) if name and changed else None
+
+    def set_parameters(
+        self, conversation_id: int, system_prompt: str, parameters: JsonObject | None
+    ) -> Conversation:
+        """Have a chat answered in another way from now on (its place in the list stays)."""
+        with transaction(self._db, self.path, tr("The parameters of the chat could not be saved.")):
+            self._db.execute(
+                "UPDATE conversation SET system_prompt = ?, parameters = ? WHERE id = ?",
+                (clean_text(system_prompt), dump_json(parameters), conversation_id),
+            )
+            return self._conversation(conversation_id)
 
     def delete(self, conversation_id: int) -> Conversation:
         """Take a chat off the list; `undelete` brings it back until it is purged."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from app.i18n import tr
 from app.storage import messages as table
 from app.storage.base import Store
@@ -37,21 +39,35 @@ class Exchanges(Store):
             return self._append(conversation_id, role, content, state, model, params)
 
     def begin_exchange(
-        self, conversation_id: int, text: str, *, model: str = "", params: GenerationParams | None = None
+        self,
+        conversation_id: int,
+        text: str,
+        *,
+        model: str = "",
+        params: GenerationParams | None = None,
+        others: Sequence[GenerationParams] = (),
     ) -> Exchange:
-        """Save what the user sent together with an empty answer to fill: both, or neither."""
+        """Save what the user sent together with an empty answer to fill: both, or neither.
+
+        Each of `others` are the parameters of a further answer, here and in what begins other answers.
+        """
         with transaction(self._db, self.path, tr("Your message could not be saved.")):
             self._append(conversation_id, "user", text)
-            return self._answer(conversation_id, model, params)
+            return self._answer(conversation_id, model, params, others)
 
     def begin_regeneration(
-        self, conversation_id: int, *, model: str = "", params: GenerationParams | None = None
+        self,
+        conversation_id: int,
+        *,
+        model: str = "",
+        params: GenerationParams | None = None,
+        others: Sequence[GenerationParams] = (),
     ) -> Exchange:
         """Begin another answer to the last user message; the earlier answer is kept as an alternative."""
         with transaction(self._db, self.path, tr("The new answer could not be started.")):
             last = self._last_user_message(conversation_id)
             table.deactivate_after(self._db, conversation_id, last.id)
-            return self._answer(conversation_id, model, params)
+            return self._answer(conversation_id, model, params, others)
 
     def delete_last_exchange(self, conversation_id: int) -> MessageRow:
         """Take the last user message and its answer off the chat (kept, inactive); return the former."""
@@ -66,6 +82,11 @@ class Exchanges(Store):
         with transaction(self._db, self.path, tr("The answer so far could not be saved.")):
             if not table.update_unfinished(self._db, message_id, clean_text(content)):
                 raise _already_finished()
+
+    def save_seen_from(self, message_id: int, seen_from: int) -> None:
+        """Keep from which message on the model read the chat for an answer."""
+        with transaction(self._db, self.path, tr("What the model has read could not be saved.")):
+            self._db.execute("UPDATE message SET seen_from = ? WHERE id = ?", (seen_from, message_id))
 
     def finish_message(
         self,
@@ -125,10 +146,28 @@ class Exchanges(Store):
             run=self._run.name if state is MessageState.STREAMING else None,
         )
 
-    def _answer(self, conversation_id: int, model: str, params: GenerationParams | None) -> Exchange:
-        self._append(conversation_id, "assistant", "", MessageState.STREAMING, model, params)
+    def _answer(
+        self,
+        conversation_id: int,
+        model: str,
+        params: GenerationParams | None,
+        others: Sequence[GenerationParams] = (),
+    ) -> Exchange:
+        shown = self._append(conversation_id, "assistant", "", MessageState.STREAMING, model, params)
+        further = [
+            table.append_version(
+                self._db,
+                shown,
+                "",
+                MessageState.STREAMING,
+                created=to_millis(shown.created),
+                params=params_to_json(one),
+                run=self._run.name,
+            )
+            for one in others
+        ]
         *history, answer = table.of_conversation(self._db, conversation_id)
-        return Exchange(tuple(history), answer)
+        return Exchange(tuple(history), answer, tuple(further))
 
     def _last_user_message(self, conversation_id: int) -> MessageRow:
         self._conversation(conversation_id)

@@ -18,7 +18,7 @@ from engine.accounting import Part, TimeSplit
 from engine.errors import GenerationError
 from engine.events import ExpertHits, GenerationStats, Phase, Place
 from engine.pace import Pace
-from engine.params import GenerationParams, SamplingParams
+from engine.params import GenerationParams, OverflowPolicy, SamplingParams
 
 _LARGEST = 2**64
 
@@ -32,9 +32,13 @@ def params_from_json(value: JsonObject) -> GenerationParams | None:
     """The parameters of a saved request; None if they are no longer legal (the JSON itself stays saved)."""
     try:
         sampling = SamplingParams(**_known(SamplingParams, value.get("sampling", {})))
-        rest = _known(GenerationParams, value) | {"sampling": sampling, "stop": tuple(value.get("stop", ()))}
+        rest = _known(GenerationParams, value) | {
+            "sampling": sampling,
+            "stop": tuple(value.get("stop", ())),
+            "overflow": OverflowPolicy(value.get("overflow", OverflowPolicy.STOP)),
+        }
         return GenerationParams(**rest)
-    except (GenerationError, TypeError, AttributeError):
+    except (GenerationError, TypeError, ValueError, AttributeError):
         return None
 
 

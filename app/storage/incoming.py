@@ -20,7 +20,10 @@ from engine.text import clean_text
 
 @dataclass(frozen=True)
 class IncomingMessage:
-    """One message. `parent` is the place, in the chat's list, of the earlier message that it followed."""
+    """One message. `parent` is the place, in the chat's list, of the earlier message that it followed.
+
+    `seen_from` is the place of the first one that it was written from, where that is not the chat's first.
+    """
 
     role: Role
     content: str
@@ -34,6 +37,7 @@ class IncomingMessage:
     note: str = ""
     params: JsonObject | None = None
     stats: JsonObject | None = None
+    seen_from: int | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ class IncomingChat:
     pinned: bool = False
     archived: bool = False
     messages: tuple[IncomingMessage, ...] = ()
+    parameters: JsonObject | None = None
 
 
 def insert_chat(store: ChatStore, chat: IncomingChat) -> Conversation:
@@ -55,8 +60,8 @@ def insert_chat(store: ChatStore, chat: IncomingChat) -> Conversation:
     with transaction(store._db, store.path, tr("The chat “{title}” could not be saved.", title=chat.title)):
         cursor = store._db.execute(
             "INSERT INTO conversation (title, model, system_prompt, created, updated, pinned, archived,"
-            " activity)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT ifnull(max(activity), 0) + 1 FROM conversation))",
+            " parameters, activity)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT ifnull(max(activity), 0) + 1 FROM conversation))",
             (
                 one_line(chat.title) or tr("New chat"),
                 clean_text(chat.model),
@@ -65,13 +70,15 @@ def insert_chat(store: ChatStore, chat: IncomingChat) -> Conversation:
                 to_millis(chat.updated),
                 chat.pinned,
                 chat.archived,
+                dump_json(chat.parameters),
             ),
         )
         conversation_id = cursor.lastrowid or 0
         ids: list[int] = []
         for message in chat.messages:
             parent = None if message.parent is None else ids[message.parent]
-            ids.append(_insert_message(store, conversation_id, parent, message))
+            seen_from = None if message.seen_from is None else ids[message.seen_from]
+            ids.append(_insert_message(store, conversation_id, parent, seen_from, message))
         return store._conversation(conversation_id)
 
 
@@ -99,11 +106,16 @@ def _is_known(store: ChatStore, chat: IncomingChat, candidates: Iterable[int]) -
 
 
 def _insert_message(
-    store: ChatStore, conversation_id: int, parent: int | None, message: IncomingMessage
+    store: ChatStore,
+    conversation_id: int,
+    parent: int | None,
+    seen_from: int | None,
+    message: IncomingMessage,
 ) -> int:
     cursor = store._db.execute(
         "INSERT INTO message (conversation_id, parent, active, role, content, state, created, finished,"
-        " model, reason, note, params, stats) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " model, reason, note, params, stats, seen_from)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             conversation_id,
             parent,
@@ -118,6 +130,7 @@ def _insert_message(
             clean_text(message.note),
             dump_json(message.params),
             dump_json(message.stats),
+            seen_from,
         ),
     )
     return cursor.lastrowid or 0

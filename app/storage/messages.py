@@ -44,7 +44,7 @@ def activate(db: sqlite3.Connection, conversation_id: int, path: Sequence[int]) 
 
 def reopen(db: sqlite3.Connection, message_id: int, run: str) -> None:
     """Make a finished answer one that the program `run` is writing."""
-    ended = "finished = NULL, reason = '', note = ''"
+    ended = "finished = NULL, reason = '', note = '', seen_from = NULL"
     update = f"UPDATE message SET state = 'streaming', run = ?, {ended} WHERE id = ?"
     db.execute(update, (run, message_id))
 
@@ -91,6 +91,42 @@ def append(
         "INSERT INTO message (conversation_id, parent, role, content, state, created, model, params, run)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (conversation_id, parent, role, content, state, created, model, dump_json(params), run),
+    )
+    return message_from(db.execute("SELECT * FROM message WHERE id = ?", (cursor.lastrowid,)).fetchone())
+
+
+def append_version(
+    db: sqlite3.Connection,
+    shown: MessageRow,
+    content: str,
+    state: MessageState,
+    *,
+    created: int,
+    finished: int | None = None,
+    reason: str = "",
+    note: str = "",
+    params: JsonObject | None = None,
+    run: str | None = None,
+) -> MessageRow:
+    """Add a version of the message `shown` that is not shown itself."""
+    cursor = db.execute(
+        "INSERT INTO message (conversation_id, parent, active, role, content, state, created, finished,"
+        " model, reason, note, params, run, seen_from) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            shown.conversation_id,
+            shown.parent,
+            shown.role,
+            content,
+            state,
+            created,
+            finished,
+            shown.model,
+            reason,
+            note,
+            dump_json(params),
+            run,
+            shown.seen_from,
+        ),
     )
     return message_from(db.execute("SELECT * FROM message WHERE id = ?", (cursor.lastrowid,)).fetchone())
 

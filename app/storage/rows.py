@@ -29,7 +29,8 @@ class MessageState(StrEnum):
 class Conversation:
     """One chat. Times are in UTC; `deleted` is set while a deletion can still be undone.
 
-    `pinned` chats stand first in the list; `archived` ones are listed apart.
+    `pinned` chats stand first in the list; `archived` ones are listed apart. `parameters` is how it is
+    answered (see `app.presets.format`), None where it follows the default preset.
     """
 
     id: int
@@ -41,6 +42,7 @@ class Conversation:
     deleted: datetime | None = None
     pinned: bool = False
     archived: bool = False
+    parameters: JsonObject | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class MessageRow:
     `parent` is the message it followed; messages with the same parent are alternatives, of which one is
     `active`; `versions` are the ids of them all, where the store was asked for a whole chat. `params` (how it
     was asked for) and `stats` (the figures) are JSON objects, see `figures`; `reason` is why the answer
-    ended (`FinishReason`), `note` a sentence about it for the user.
+    ended (`FinishReason`), `note` a sentence about it for the user. `seen_from` is the first message that the
+    model read for an answer, where it did not read the chat from its beginning; it may be deleted since.
     """
 
     id: int
@@ -81,6 +84,7 @@ class MessageRow:
     params: JsonObject | None = None
     stats: JsonObject | None = None
     versions: tuple[int, ...] = ()
+    seen_from: int | None = None
 
     def to_message(self) -> Message:
         """The turn as the engine takes it."""
@@ -89,10 +93,14 @@ class MessageRow:
 
 @dataclass(frozen=True)
 class Exchange:
-    """What a generation starts from: the messages up to the user's last one, and the answer to fill."""
+    """What a generation starts from: the messages up to the user's last one, and the answer to fill.
+
+    `others` are to be filled as well: further versions of the answer, which are not shown.
+    """
 
     history: tuple[MessageRow, ...]
     answer: MessageRow
+    others: tuple[MessageRow, ...] = ()
 
 
 def to_millis(moment: datetime) -> int:
@@ -118,6 +126,7 @@ def conversation_from(row: sqlite3.Row) -> Conversation:
         deleted=None if deleted is None else from_millis(deleted),
         pinned=bool(row["pinned"]),
         archived=bool(row["archived"]),
+        parameters=_load(row["parameters"]),
     )
 
 
@@ -140,6 +149,7 @@ def message_from(row: sqlite3.Row, versions: tuple[int, ...] = ()) -> MessageRow
         params=_load(row["params"]),
         stats=_load(row["stats"]),
         versions=versions,
+        seen_from=row["seen_from"],
     )
 
 

@@ -100,7 +100,16 @@ _VERSION_3 = (
     """,
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
+# `parameters` is how the chat is answered, NULL where it follows the default preset. `seen_from` is the first
+# message that an answer was written from, NULL where it is the chat's first; it may point at a deleted one:
+# then it stands for the next.
+_VERSION_4 = (
+    "ALTER TABLE conversation ADD COLUMN parameters TEXT",
+    "ALTER TABLE message ADD COLUMN seen_from INTEGER"
+    " CHECK (seen_from IS NULL OR typeof(seen_from) = 'integer')",
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
 
 
 def version_of(connection: sqlite3.Connection) -> int:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from app.storage.base import utc_now
 from app.storage.conversations import KEEP_DELETED, Conversations
+from app.storage.together import Together
 from app.storage.unsent import Unsent
-from app.storage.versions import Versions
 
 __all__ = ["KEEP_DELETED", "ChatStore", "utc_now"]
 
 
-class ChatStore(Conversations, Versions, Unsent):
+class ChatStore(Conversations, Together, Unsent):
     """All chats in one SQLite file. Made by `opening.open_store`, which checks and migrates the file."""

@@ -29,14 +29,20 @@ class Versions(Exchanges):
     """Nothing that was written is lost by these: the other versions stay, but for deleted turns."""
 
     def begin_edited(
-        self, message_id: int, text: str, *, model: str = "", params: GenerationParams | None = None
+        self,
+        message_id: int,
+        text: str,
+        *,
+        model: str = "",
+        params: GenerationParams | None = None,
+        others: Sequence[GenerationParams] = (),
     ) -> Exchange:
         """Save another version of a user's message, and an empty answer to it, in place of what followed."""
         with transaction(self._db, self.path, tr("Your message could not be saved.")):
             row = self._message(message_id)
             table.deactivate_after(self._db, row.conversation_id, message_id - 1)
             self._append(row.conversation_id, row.role, text)
-            return self._answer(row.conversation_id, model, params)
+            return self._answer(row.conversation_id, model, params, others)
 
     def edit_answer(self, message_id: int, text: str) -> list[MessageRow]:
         """Save another version of an answer, which then ends the chat; return the messages that are shown."""
@@ -47,13 +53,18 @@ class Versions(Exchanges):
             return table.of_conversation(self._db, row.conversation_id)
 
     def begin_other_answer(
-        self, message_id: int, *, model: str = "", params: GenerationParams | None = None
+        self,
+        message_id: int,
+        *,
+        model: str = "",
+        params: GenerationParams | None = None,
+        others: Sequence[GenerationParams] = (),
     ) -> Exchange:
         """Begin another version of an answer, in place of it and of what followed."""
         with transaction(self._db, self.path, tr("The new answer could not be started.")):
             row = self._message(message_id)
             table.deactivate_after(self._db, row.conversation_id, message_id - 1)
-            return self._answer(row.conversation_id, model, params)
+            return self._answer(row.conversation_id, model, params, others)
 
     def begin_continuation(self, message_id: int) -> Exchange:
         """Go on with the last answer of a chat: it is unfinished again, with the text that it has.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 from app.chat.titles import REQUEST
 from engine.errors import EngineError
 from engine.events import (
+    Answer,
     Event,
     ExpertHits,
     Finished,
@@ -31,6 +32,7 @@ from engine.events import (
     PromptProgress,
     StatsUpdate,
     TextDelta,
+    TurnsDropped,
 )
 from engine.options import LoadOptions
 from engine.params import GenerationParams, Message, SamplingParams
@@ -101,6 +103,8 @@ class ScriptedEngine:
         factory = self.factory
         self.conversations.append(list(messages))
         factory.params.append(params)
+        if factory.dropped:
+            yield TurnsDropped(factory.dropped)
         yield PromptProgress(6, 12, 4)
         yield PromptProgress(12, 12, 4)
         done = 0
@@ -122,7 +126,36 @@ class ScriptedEngine:
                 time.sleep(factory.delay)
         cancelled = cancel is not None and cancel.cancelled
         reason = FinishReason.CANCELLED if cancelled else factory.reason
-        yield Finished(reason, stats_after(done), factory.message)
+        yield Finished(reason, stats_after(done), factory.message, factory.answers)
+
+    def generate_batch(
+        self,
+        conversations: Sequence[Sequence[Message]],
+        params: Sequence[GenerationParams],
+        cancel: CancelToken | None = None,
+    ) -> Iterator[tuple[int, Event]]:
+        """The script's pieces, one of each answer in turn; each begins with its number."""
+        factory = self.factory
+        self.conversations += [list(messages) for messages in conversations]
+        factory.params += params
+        cancelled = False
+        for number in range(len(conversations)):
+            yield number, TextDelta(f"{number + 1}: ")
+        for done, piece in enumerate(factory.script, 1):
+            if isinstance(piece, BaseException):
+                raise piece
+            for number in range(len(conversations)):
+                yield number, TextDelta(piece)
+                yield number, StatsUpdate(stats_after(done))
+            factory.emitted = done
+            if factory.gate is not None:
+                wait_for(factory.gate.is_set, cancel)
+            cancelled = cancel is not None and cancel.cancelled
+            if cancelled:
+                break
+        reason = FinishReason.CANCELLED if cancelled else factory.reason
+        for number in range(len(conversations)):
+            yield number, Finished(reason, replace(stats_after(len(factory.script)), seed=100 + number))
 
     def status(self) -> EngineStatus:
         return self.factory.status
@@ -163,6 +196,8 @@ class ScriptedFactory:
     title_gate: threading.Event | None = None
     reason: FinishReason = FinishReason.EOS
     message: str = ""
+    answers: tuple[Answer, ...] = ()  # of a beam search
+    dropped: int = 0  # messages that the next answers are written without
     status: EngineStatus = field(default_factory=make_status)
     load_error: BaseException | None = None
     load_steps: int = 3

@@ -1,16 +1,16 @@
-"""What is said to the model, and how the message field behaves."""
+"""How new chats are answered, and how the message field behaves."""
 
 from __future__ import annotations
 
 from app.i18n import tr_noop
 from app.settings.option import Option
 
-SYSTEM_PROMPT = Option(
-    "chat.system_prompt",
-    "",
-    tr_noop("System prompt"),
-    tr_noop("What the model is told before each new chat. Chats that exist keep theirs."),
-    synonyms_text=tr_noop("instructions role persona character behaviour"),
+DEFAULT_PRESET = Option(
+    "chat.preset",
+    "balanced",  # the id of a preset
+    tr_noop("Preset of new chats"),
+    tr_noop("The system prompt and the parameters that new chats begin with. Each chat can have its own."),
+    synonyms_text=tr_noop("temperature sampling system prompt instructions role persona defaults top-p seed"),
 )
 SEND_ON_ENTER = Option(
     "chat.send_on_enter",

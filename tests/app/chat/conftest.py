@@ -8,6 +8,7 @@ import pytest
 
 from app.chat.session import ChatSession
 from app.paths import database_path
+from app.presets.store import PresetStore
 from app.settings import SettingsStore, registry
 from app.storage.thread import StorageThread
 from app.theme import theme
@@ -44,7 +45,7 @@ def session(
 ) -> Iterator[ChatSession]:
     """A session with a model loaded (the fixture's worker had it loaded before the session listened)."""
     storage.start()
-    made = ChatSession(storage, loaded_worker, settings)
+    made = ChatSession(storage, loaded_worker, PresetStore(None, settings))
     loaded_worker.load(Path("/models/starter"), LoadOptions())
     qtbot.waitUntil(lambda: made.model is not None, timeout=5000)
     yield made

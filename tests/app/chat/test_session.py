@@ -9,7 +9,8 @@ from pytestqt.qtbot import QtBot
 from app.chat.notices import Action, notice_for
 from app.chat.session import ChatSession
 from app.paths import database_path
-from app.settings import SettingsStore, registry
+from app.presets.parameters import Parameters
+from app.presets.preset import ChatSetup
 from app.storage import ChatStore, MessageState, StorageError, open_store
 from app.storage.thread import StorageThread
 from engine.errors import PromptTooLongError
@@ -120,11 +121,12 @@ def test_stopping_before_the_question_is_saved_stops_the_answer(
 
 
 def test_the_next_question_carries_the_conversation_and_the_system_prompt(
-    qtbot: QtBot, session: ChatSession, settings: SettingsStore, factory: ScriptedFactory
+    qtbot: QtBot, session: ChatSession, factory: ScriptedFactory
 ) -> None:
-    settings.set(registry.SYSTEM_PROMPT, "Be brief.")
+    presets = session.parameters.presets
+    presets.set_default(presets.add("Brief", ChatSetup("", "Be brief.")).id)
     ask(qtbot, session, "First?")
-    settings.set(registry.SYSTEM_PROMPT, "Be long.")  # the chat keeps the one it was begun with
+    presets.set_default("balanced")  # the chat keeps what it was begun with
     ask(qtbot, session, "Second?")
     assert factory.engine.conversations[-1] == [
         Message("system", "Be brief."),
@@ -134,10 +136,10 @@ def test_the_next_question_carries_the_conversation_and_the_system_prompt(
     ]
 
 
-def test_the_users_sampling_reaches_the_engine(
-    qtbot: QtBot, session: ChatSession, settings: SettingsStore, factory: ScriptedFactory
+def test_the_chats_parameters_reach_the_engine(
+    qtbot: QtBot, session: ChatSession, factory: ScriptedFactory
 ) -> None:
-    settings.update({"sampling.use_model_defaults": False, "sampling.temperature": 0.3, "sampling.seed": 11})
+    session.parameters.change(ChatSetup("", "", Parameters(temperature=0.3, seed=11)))
     ask(qtbot, session)
     assert factory.params[-1].sampling.temperature == 0.3
     assert factory.params[-1].sampling.seed == 11

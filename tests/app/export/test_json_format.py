@@ -26,6 +26,7 @@ def test_the_document_holds_everything(conversation: Conversation, messages: lis
         "updated": "2026-01-02T03:09:05.678Z",
         "pinned": False,
         "archived": False,
+        "parameters": None,
     }
     question, other, answer = document["messages"]
     assert [(item["id"], item["parent"], item["active"]) for item in (question, other, answer)] == [
@@ -37,6 +38,17 @@ def test_the_document_holds_everything(conversation: Conversation, messages: lis
     assert answer["params"]["sampling"]["top_k"] == 40
     assert answer["stats"]["hits"] == [[[[0] * 4, [0] * 4]], [[[5, 1, 3, 1], [0] * 4]]]
     assert question["stats"] is None
+    assert [item["seen_from"] for item in (question, other, answer)] == [None, None, None]
+
+
+def test_where_an_answer_begins_to_see_is_a_number_of_the_file(
+    conversation: Conversation, messages: list[MessageRow]
+) -> None:
+    chat = replace(conversation, parameters={"preset": "long"})
+    rows = [messages[0], messages[1], replace(messages[2], seen_from=messages[0].id)]
+    document = json.loads(to_json(chat, rows, NOW))
+    assert document["messages"][2]["seen_from"] == 1
+    assert document["conversation"]["parameters"] == {"preset": "long"}
 
 
 def test_parts_can_be_left_out(conversation: Conversation, messages: list[MessageRow]) -> None:

@@ -78,12 +78,13 @@ def chats(draw: Callable[..., Any]) -> IncomingChat:
             note=draw(st.text()),
             params=draw(st.none() | PARAMS),
             stats=draw(st.none() | STATS),
+            seen_from=draw(st.none() | st.integers(0, place - 1)) if place else None,
         )
         for place, parent in enumerate(parents)
     ]
     title = draw(st.text().map(one_line).filter(bool))
     times, texts, flags = (draw(st.tuples(kind, kind)) for kind in (TIMES, st.text(), st.booleans()))
-    return IncomingChat(title, *times, *texts, *flags, tuple(messages))
+    return IncomingChat(title, *times, *texts, *flags, tuple(messages), draw(st.none() | PARAMS))
 
 
 def exported(chat: IncomingChat, options: ExportOptions) -> str:

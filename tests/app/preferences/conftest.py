@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import QThreadPool
 
 from app.preferences.dialog import PreferencesDialog
+from app.presets.store import PresetStore
 from app.settings import SettingsStore, registry
 from app.worker import EngineWorker
 from engine.params import GenerationParams
@@ -36,7 +37,12 @@ def dialog(
     qtbot: QtBot, settings: SettingsStore, loaded_worker: EngineWorker, knowledge: ScriptedKnowledge
 ) -> Iterator[PreferencesDialog]:
     dialog = PreferencesDialog(
-        settings, loaded_worker, make_status(), GenerationParams(), knowledge=knowledge
+        settings,
+        PresetStore(None, settings),
+        loaded_worker,
+        make_status(),
+        GenerationParams(),
+        knowledge=knowledge,
     )
     qtbot.addWidget(dialog)
     with qtbot.waitActive(dialog):

@@ -7,28 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QGuiApplication, QWheelEvent
+from PySide6.QtGui import QDesktopServices, QWheelEvent
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
-    QLineEdit,
-    QPlainTextEdit,
     QPushButton,
     QSpinBox,
 )
 
 from app.dialogs import MessageDialog
 from app.preferences.dialog import PreferencesDialog
-from app.preferences.simple_pages import recommended
+from app.presets.store import PresetStore
 from app.settings import OPTIONS, SettingsStore, registry
 from app.widgets.problem import ProblemText
 from app.wizard.state import Measured, Step
 from app.worker import EngineWorker
 from engine.errors import FileError
 from engine.options import POLICIES, LoadOptions
-from engine.params import GenerationParams, SamplingParams
+from engine.params import GenerationParams
 from tests.app.fakes import ScriptedFactory, make_status
 from tests.app.wizard_fakes import ScriptedKnowledge, make_probes, make_profile
 
@@ -57,10 +55,7 @@ def shown(widget: Any) -> Any:
         return widget.currentData()
     if isinstance(widget, QSpinBox | QDoubleSpinBox):
         return widget.value()
-    if isinstance(widget, QPlainTextEdit):
-        return widget.toPlainText()
-    assert isinstance(widget, QLineEdit)
-    return int(widget.text() or -1)
+    raise AssertionError(f"no editor of a setting is a {type(widget).__name__}")
 
 
 def another_value(option: Any, widget: Any) -> Any:
@@ -70,9 +65,7 @@ def another_value(option: Any, widget: Any) -> Any:
         return not option.default
     if isinstance(option.default, int):
         return min(int(option.maximum), max(int(option.minimum), 20))
-    if isinstance(option.default, float):
-        return 0.5
-    return "Answer in verse.\nAlways."
+    return 0.5
 
 
 @pytest.mark.parametrize("option", VISIBLE, ids=lambda option: option.key)
@@ -91,7 +84,6 @@ def test_every_setting_has_an_editor_that_follows_it(
 def test_every_editor_changes_its_setting(
     qtbot: QtBot, dialog: PreferencesDialog, settings: SettingsStore, option: Any
 ) -> None:
-    settings.set(registry.USE_MODEL_DEFAULTS, option is registry.USE_MODEL_DEFAULTS)
     widget = editor(dialog, option.key)
     value = another_value(option, widget)
     if isinstance(widget, QCheckBox):
@@ -100,59 +92,12 @@ def test_every_editor_changes_its_setting(
     elif isinstance(widget, QComboBox):
         widget.setFocus()
         qtbot.keyClick(widget, Qt.Key.Key_End)
-    elif isinstance(widget, QPlainTextEdit):
-        widget.setPlainText(value)
     else:
         widget.setFocus()
         widget.selectAll()
         qtbot.keyClicks(widget, str(value))
         qtbot.keyClick(widget, Qt.Key.Key_Tab)
-    expected = (not option.default) if option is registry.USE_MODEL_DEFAULTS else value
-    qtbot.waitUntil(lambda: settings.get(option) == expected)
-
-
-def test_a_text_that_is_being_typed_is_saved_on_closing(
-    dialog: PreferencesDialog, settings: SettingsStore
-) -> None:
-    editor(dialog, "chat.system_prompt").setPlainText("Be brief.")
-    dialog.reject()
-    assert settings.get(registry.SYSTEM_PROMPT) == "Be brief."
-
-
-@pytest.mark.parametrize("text", ["abc", "1.5", "-2", "9" * 25, "--1", "٣"])
-def test_an_impossible_seed_is_explained_and_not_saved(
-    qtbot: QtBot, dialog: PreferencesDialog, settings: SettingsStore, text: str
-) -> None:
-    line = editor(dialog, "sampling.seed")
-    QGuiApplication.clipboard().setText(text)
-    line.paste()
-    assert "from -1 to" in complaint(dialog, "sampling.seed")
-    assert settings.get(registry.SEED) != text
-    line.clear()
-    qtbot.keyClicks(line, str(2**63 - 1))
-    assert complaint(dialog, "sampling.seed") == ""
-    assert settings.get(registry.SEED) == 2**63 - 1
-
-
-def test_the_models_own_values_switch_the_users_off(
-    dialog: PreferencesDialog, settings: SettingsStore
-) -> None:
-    assert not editor(dialog, "sampling.temperature").isEnabled()
-    assert editor(dialog, "sampling.seed").isEnabled()
-    editor(dialog, "sampling.use_model_defaults").click()
-    assert editor(dialog, "sampling.temperature").isEnabled()
-
-
-def test_what_the_model_recommends() -> None:
-    greedy = GenerationParams(SamplingParams(temperature=0, top_k=40), stop_loops=True)
-    assert recommended(greedy) == (
-        "This model recommends: always the most likely word, at most 1024 tokens, "
-        "an answer that repeats itself is ended."
-    )
-    sampled = GenerationParams(SamplingParams(0.6, 40, 0.9, 0.05, 1.1), max_tokens=99)
-    for part in ("temperature 0.6", "top-k 40", "top-p 0.9", "min-p 0.05", "penalty 1.1", "99 tokens"):
-        assert part in recommended(sampled)
-    assert "once it is loaded" in recommended(None)
+    qtbot.waitUntil(lambda: settings.get(option) == value)
 
 
 def test_the_wheel_scrolls_the_page_and_not_the_value(
@@ -225,7 +170,7 @@ class TestModelPage:
         loaded_worker: EngineWorker,
     ) -> None:
         assert not dialog.model.reload_notice.isVisible()
-        settings.set(registry.TEMPERATURE, 1.0)
+        settings.set(registry.SEND_ON_ENTER, False)
         assert not dialog.model.reload_notice.isVisible()
         settings.set(registry.THREADS, 3)
         assert dialog.model.reload_notice.isVisible()
@@ -337,7 +282,9 @@ class TestModelPage:
     def test_without_a_model_nothing_can_be_measured(
         self, qtbot: QtBot, worker: EngineWorker, knowledge: ScriptedKnowledge
     ) -> None:
-        dialog = PreferencesDialog(SettingsStore(None), worker, knowledge=knowledge)
+        dialog = PreferencesDialog(
+            SettingsStore(None), PresetStore(None, SettingsStore(None)), worker, knowledge=knowledge
+        )
         qtbot.addWidget(dialog)
         assert dialog.model.model_name.text() == "No model has been chosen yet."
         assert not dialog.model.calibration.run.isEnabled()
@@ -362,15 +309,15 @@ class TestDataPage:
     def test_restores_the_defaults_after_asking(
         self, qtbot: QtBot, dialog: PreferencesDialog, settings: SettingsStore
     ) -> None:
-        settings.set(registry.SYSTEM_PROMPT, "Be brief.")
+        settings.set(registry.THREADS, 3)
         dialog.show_page(dialog.data)
         dialog.data.defaults.click()
         [question] = dialog.findChildren(MessageDialog)
-        assert settings.get(registry.SYSTEM_PROMPT) == "Be brief."
+        assert settings.get(registry.THREADS) == 3
         question.accept()
-        assert settings.get(registry.SYSTEM_PROMPT) == ""
+        assert settings.get(registry.THREADS) == 0
         assert settings.get(registry.MODEL_PATH) == "/models/starter"  # not a setting that the user chooses
-        assert editor(dialog, "chat.system_prompt").toPlainText() == ""
+        assert editor(dialog, "engine.threads").value() == 0
 
 
 def test_a_closed_dialog_listens_no_more(dialog: PreferencesDialog, settings: SettingsStore) -> None:
@@ -383,7 +330,9 @@ def test_load_options_that_were_forced_are_not_a_change(
 ) -> None:
     with qtbot.waitSignal(worker.loaded):
         worker.load(Path("/models/starter"), LoadOptions(force=True))
-    dialog = PreferencesDialog(settings, worker, make_status(), knowledge=knowledge)
+    dialog = PreferencesDialog(
+        settings, PresetStore(None, settings), worker, make_status(), knowledge=knowledge
+    )
     qtbot.addWidget(dialog)
     dialog.show()
     assert not dialog.model.reload_notice.isVisible()

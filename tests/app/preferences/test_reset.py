@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QPlainTextEdit
+from PySide6.QtWidgets import QApplication
 
 from app.settings import SettingsStore, registry
 
@@ -35,30 +35,18 @@ def test_one_setting_is_reset_by_its_button_and_back_by_undo(
 
 
 def test_a_page_is_reset_and_the_others_are_not(dialog: PreferencesDialog, settings: SettingsStore) -> None:
-    dialog.show_page(dialog.answers)
+    dialog.show_page(dialog.model)
     assert not dialog.reset_page.isEnabled()
-    settings.set(registry.TOP_K, 5)
-    settings.set(registry.SEED, 7)
+    settings.set(registry.THREADS, 5)
+    settings.set(registry.CONTEXT_LENGTH, 700)
     settings.set(registry.THEME, "dark")
     assert dialog.reset_page.isEnabled()
     dialog.reset_page.click()
-    assert (settings.get(registry.TOP_K), settings.get(registry.SEED)) == (0, -1)
+    assert (settings.get(registry.THREADS), settings.get(registry.CONTEXT_LENGTH)) == (0, 0)
     assert settings.get(registry.THEME) == "dark"
     assert not dialog.reset_page.isEnabled()
     dialog.undo.button.click()
-    assert (settings.get(registry.TOP_K), settings.get(registry.SEED)) == (5, 7)
-
-
-def test_what_is_still_being_typed_comes_back_too(dialog: PreferencesDialog, settings: SettingsStore) -> None:
-    dialog.show_page(dialog.prompt)
-    editor = dialog.prompt.editors["chat.system_prompt"]
-    assert isinstance(editor, QPlainTextEdit)
-    editor.setPlainText("Be brief.")
-    dialog.reset((registry.SYSTEM_PROMPT,))
-    assert editor.toPlainText() == ""
-    dialog.undo.button.click()
-    assert settings.get(registry.SYSTEM_PROMPT) == "Be brief."
-    assert editor.toPlainText() == "Be brief."
+    assert (settings.get(registry.THREADS), settings.get(registry.CONTEXT_LENGTH)) == (5, 700)
 
 
 def test_a_reset_that_changes_nothing_offers_nothing(dialog: PreferencesDialog) -> None:

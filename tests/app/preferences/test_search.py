@@ -38,11 +38,11 @@ def test_every_setting_is_found_first_by_its_whole_name(entry: Entry) -> None:
         ("dark mode", "appearance.theme"),
         ("VRAM", "engine.vram_budget_gib"),
         ("ram other programs", "engine.ram_reserve_gib"),
-        ("creativity", "sampling.temperature"),
+        ("temperature", "chat.preset"),
         ("animation", "appearance.reduced_motion"),
         ("bigger", "appearance.zoom"),
         ("cores", "engine.threads"),
-        ("persona", "chat.system_prompt"),
+        ("persona", "chat.preset"),
         ("KV", "engine.context_length"),
         ("ｃｏｒｅｓ", "engine.threads"),  # full-width letters of an East Asian keyboard
     ],
@@ -78,12 +78,12 @@ class TestInTheDialog:
     ) -> None:
         qtbot.keyClick(dialog, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
         assert QApplication.focusWidget() is dialog.search.field
-        qtbot.keyClicks(dialog.search.field, "repetition")
+        qtbot.keyClicks(dialog.search.field, "reserve")
         assert not dialog.list.isVisible()
         assert "found" in dialog.search.outcome.text()
         qtbot.keyClick(dialog.search.field, Qt.Key.Key_Return)
-        row = dialog.answers.rows["sampling.repetition_penalty"]
-        assert dialog.stack.currentIndex() == dialog.pages.index(dialog.answers)
+        row = dialog.model.rows["engine.ram_reserve_gib"]
+        assert dialog.stack.currentIndex() == dialog.pages.index(dialog.model)
         assert row.property("found") is True
         visible = row.visibleRegion().boundingRect()
         assert visible.height() >= row.editor.height()  # scrolled to

@@ -14,17 +14,9 @@ KEYS = {
     "appearance.zoom": int,
     "appearance.language": str,
     "appearance.reduced_motion": bool,
-    "chat.system_prompt": str,
+    "chat.preset": str,
     "chat.send_on_enter": bool,
     "chat.suggest_titles": bool,
-    "sampling.use_model_defaults": bool,
-    "sampling.temperature": float,
-    "sampling.top_k": int,
-    "sampling.top_p": float,
-    "sampling.min_p": float,
-    "sampling.repetition_penalty": float,
-    "sampling.seed": int,
-    "sampling.max_tokens": int,
     "engine.policy": str,
     "engine.precision": str,
     "engine.exact_activations": bool,
@@ -75,14 +67,14 @@ def test_every_setting_is_sound(option: Option[Any]) -> None:
         ("appearance.font_size", -1),
         ("chat.send_on_enter", 1),
         ("chat.send_on_enter", "true"),
-        ("chat.system_prompt", None),
-        ("sampling.temperature", math.nan),
-        ("sampling.temperature", math.inf),
-        ("sampling.temperature", "0.5"),
-        ("sampling.temperature", False),
-        ("sampling.temperature", 10.5),
-        ("sampling.top_p", 0),
-        ("sampling.seed", 2**63),
+        ("chat.preset", None),
+        ("engine.vram_budget_gib", math.nan),
+        ("engine.vram_budget_gib", math.inf),
+        ("engine.vram_budget_gib", "0.5"),
+        ("engine.vram_budget_gib", False),
+        ("engine.vram_budget_gib", 4096.5),
+        ("engine.ram_reserve_gib", -0.1),
+        ("engine.threads", 1025),
         ("engine.threads", []),
         ("engine.policy", ""),
         ("engine.precision", "int3"),
@@ -97,7 +89,7 @@ def test_wrong_values_are_refused_with_what_is_allowed(key: str, value: object) 
 
 
 def test_a_whole_number_will_do_where_a_float_is_wanted() -> None:
-    value = BY_KEY["sampling.temperature"].check(1)
+    value = BY_KEY["engine.vram_budget_gib"].check(1)
     assert value == 1
     assert type(value) is float
 

@@ -29,27 +29,27 @@ def test_without_a_file_everything_is_at_its_default(path: Path) -> None:
 
 def test_a_change_is_on_the_disk_at_once(path: Path) -> None:
     settings = SettingsStore(path)
-    settings.set(registry.TEMPERATURE, 0.25)
-    settings.set("chat.system_prompt", "Answer in\nverse. 🎻")
+    settings.set(registry.VRAM_BUDGET, 0.25)
+    settings.set("model.path", "Answer in\nverse. 🎻")
     assert saved(path) == {
-        "sampling": {"temperature": 0.25},
-        "chat": {"system_prompt": "Answer in\nverse. 🎻"},
+        "engine": {"vram_budget_gib": 0.25},
+        "model": {"path": "Answer in\nverse. 🎻"},
     }
     again = SettingsStore(path)
-    assert again.get(registry.TEMPERATURE) == 0.25
-    assert again["chat.system_prompt"] == "Answer in\nverse. 🎻"
+    assert again.get(registry.VRAM_BUDGET) == 0.25
+    assert again["model.path"] == "Answer in\nverse. 🎻"
 
 
 def test_what_another_version_wrote_is_kept(path: Path) -> None:
     path.parent.mkdir()
     path.write_text(
-        'future = 1\n[sampling]\ntypical_p = 0.5\ntop_k = 3\n[folders]\nlist = [{name = "x"}]\n', "utf-8"
+        'future = 1\n[engine]\ntypical_p = 0.5\nthreads = 3\n[folders]\nlist = [{name = "x"}]\n', "utf-8"
     )
     settings = SettingsStore(path)
-    settings.set(registry.TOP_K, 4)
+    settings.set(registry.THREADS, 4)
     assert saved(path) == {
         "future": 1,
-        "sampling": {"typical_p": 0.5, "top_k": 4},
+        "engine": {"typical_p": 0.5, "threads": 4},
         "folders": {"list": [{"name": "x"}]},
     }
     assert settings.problems == []
@@ -57,36 +57,36 @@ def test_what_another_version_wrote_is_kept(path: Path) -> None:
 
 def test_what_another_window_changed_meanwhile_is_kept(path: Path) -> None:
     one, two = SettingsStore(path), SettingsStore(path)
-    one.set(registry.TOP_K, 4)
+    one.set(registry.THREADS, 4)
     two.set(registry.THEME, "dark")
-    assert saved(path) == {"sampling": {"top_k": 4}, "appearance": {"theme": "dark"}}
+    assert saved(path) == {"engine": {"threads": 4}, "appearance": {"theme": "dark"}}
 
 
 def test_a_wrong_value_falls_back_and_is_reported(path: Path) -> None:
     path.parent.mkdir()
-    path.write_text('chat = 3\n[sampling]\ntemperature = "hot"\ntop_k = 5\n', "utf-8")
+    path.write_text('chat = 3\n[engine]\nvram_budget_gib = "hot"\nthreads = 5\n', "utf-8")
     settings = SettingsStore(path)
-    assert settings.get(registry.TEMPERATURE) == 0.7
-    assert settings.get(registry.TOP_K) == 5
+    assert settings.get(registry.VRAM_BUDGET) == 0
+    assert settings.get(registry.THREADS) == 5
     assert settings.get(registry.SEND_ON_ENTER) is True
     reported = [problem.what for problem in settings.problems]
-    assert "“Temperature” cannot be hot." in reported
+    assert "“Graphics memory to use (GiB)” cannot be hot." in reported
     in_table = [option for option in OPTIONS if option.section == "chat"]
-    assert len(reported) == len(in_table) + 1  # those of the table that is none, and the temperature
+    assert len(reported) == len(in_table) + 1  # those of the table that is none, and the memory
     assert all(str(path) in problem.why and problem.action for problem in settings.problems)
 
-    settings.set(registry.TOP_P, 0.5)  # the wrong values stay for the user to see
+    settings.set(registry.RAM_RESERVE, 0.5)  # the wrong values stay for the user to see
     assert saved(path)["chat"] == 3
     settings.set(registry.SEND_ON_ENTER, False)
-    settings.set(registry.TEMPERATURE, 1.0)
+    settings.set(registry.VRAM_BUDGET, 1.0)
     assert saved(path) == {
-        "sampling": {"temperature": 1.0, "top_k": 5, "top_p": 0.5},
+        "engine": {"vram_budget_gib": 1.0, "threads": 5, "ram_reserve_gib": 0.5},
         "chat": {"send_on_enter": False},
     }
     assert SettingsStore(path).problems == []
 
 
-@pytest.mark.parametrize("content", [b"[sampling\n", b"\xff\xfe\x00", b"a = 1\na = 2\n", b"x = \x00"])
+@pytest.mark.parametrize("content", [b"[engine\n", b"\xff\xfe\x00", b"a = 1\na = 2\n", b"x = \x00"])
 def test_an_unreadable_file_is_set_aside(path: Path, content: bytes) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
@@ -113,7 +113,7 @@ def test_listeners_hear_of_real_changes(path: Path) -> None:
     settings = SettingsStore(path)
     heard: list[tuple[str, object]] = []
     unsubscribe = settings.subscribe(lambda key, value: heard.append((key, value)))
-    settings.update({"appearance.theme": "dark", "sampling.top_k": 0})
+    settings.update({"appearance.theme": "dark", "engine.threads": 0})
     settings.set(registry.THEME, "dark")
     settings.reset(registry.THEME)
     unsubscribe()
@@ -124,18 +124,18 @@ def test_listeners_hear_of_real_changes(path: Path) -> None:
 def test_one_wrong_value_changes_nothing(path: Path) -> None:
     settings = SettingsStore(path)
     with pytest.raises(SettingsError):
-        settings.update({"appearance.theme": "dark", "sampling.top_k": -1})
+        settings.update({"appearance.theme": "dark", "engine.threads": -1})
     assert settings.get(registry.THEME) == "system"
     assert not path.exists()
 
 
 def test_reset_leaves_what_the_user_did_not_choose(path: Path) -> None:
     settings = SettingsStore(path)
-    settings.update({"appearance.theme": "dark", "model.path": "/models/x", "sampling.top_k": 9})
+    settings.update({"appearance.theme": "dark", "model.path": "/models/x", "engine.threads": 9})
     settings.reset()
     assert settings.get(registry.THEME) == "system"
     assert settings.get(registry.MODEL_PATH) == "/models/x"
-    assert saved(path) == {"appearance": {}, "model": {"path": "/models/x"}, "sampling": {}}
+    assert saved(path) == {"appearance": {}, "model": {"path": "/models/x"}, "engine": {}}
 
 
 def test_a_file_that_cannot_be_written_leaves_the_setting_in_force(tmp_path: Path) -> None:
@@ -161,22 +161,33 @@ def test_what_cannot_be_read_at_all_is_left_where_it_is(path: Path) -> None:
         settings.set(registry.THEME, "dark")
 
 
+def test_what_an_earlier_version_had_can_be_read_and_forgotten(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("[sampling]\nseed = 3\nx = 1\n[engine]\nthreads = 2\n", "utf-8")
+    settings = SettingsStore(path)
+    assert settings.stored("sampling.seed") == 3
+    assert settings.stored("sampling.none") is settings.stored("nothing.seed") is None
+    settings.forget(["sampling.seed", "nothing.seed"])
+    assert settings.stored("sampling.seed") is None
+    assert saved(path) == {"sampling": {"x": 1}, "engine": {"threads": 2}}
+
+
 def test_in_memory_nothing_is_written() -> None:
     settings = SettingsStore(None)
-    settings.set(registry.TOP_K, 2)
-    assert settings["sampling.top_k"] == 2
+    settings.set(registry.THREADS, 2)
+    assert settings["engine.threads"] == 2
 
 
 @examples(deadline=None, max_examples=50)
-@given(text=st.text(), number=st.floats(0, 10), whole=st.integers(-1, 2**63 - 1), flag=st.booleans())
+@given(text=st.text(), number=st.floats(0, 10), whole=st.integers(0, 10_000_000), flag=st.booleans())
 def test_values_come_back_as_they_were(
     tmp_path_factory: pytest.TempPathFactory, text: str, number: float, whole: int, flag: bool
 ) -> None:
     path = tmp_path_factory.mktemp("settings") / "settings.toml"
     values: dict[str, Value] = {
-        "chat.system_prompt": text,
-        "sampling.temperature": number,
-        "sampling.seed": whole,
+        "model.path": text,
+        "engine.vram_budget_gib": number,
+        "engine.context_length": whole,
         "chat.send_on_enter": flag,
     }
     SettingsStore(path).update(values)

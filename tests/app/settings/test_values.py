@@ -1,16 +1,12 @@
 from app.precision import activations_consequence, precision_consequence, precision_label
-from app.settings import SettingsStore, generation_params, is_as_set, load_options, registry
+from app.settings import SettingsStore, is_as_set, load_options, registry
 from engine.options import LoadOptions
-from engine.params import GenerationParams, SamplingParams
 from engine.precision import PRECISIONS
 
-MODEL = GenerationParams(SamplingParams(temperature=0), max_tokens=200, stop=("#",), stop_loops=True)
 
-
-def test_untouched_settings_leave_everything_to_the_program_and_the_model() -> None:
+def test_untouched_settings_leave_everything_to_the_program() -> None:
     settings = SettingsStore(None)
     assert load_options(settings) == LoadOptions()
-    assert generation_params(settings, MODEL) == MODEL
 
 
 def test_load_options_are_in_the_engines_units() -> None:
@@ -50,31 +46,6 @@ def test_forbidding_rounded_activations_has_its_consequence_by_precision() -> No
     texts = {activations_consequence(p, exact) for p in PRECISIONS for exact in (False, True)}
     assert len(texts) == 3
     assert activations_consequence("bf16", False) == activations_consequence("bf16", True)
-
-
-def test_own_sampling_replaces_the_models_but_not_its_stops() -> None:
-    settings = SettingsStore(None)
-    settings.update(
-        {
-            "sampling.use_model_defaults": False,
-            "sampling.temperature": 1,
-            "sampling.top_k": 5,
-            "sampling.top_p": 0.5,
-            "sampling.min_p": 0.1,
-            "sampling.repetition_penalty": 1.1,
-            "sampling.seed": 0,
-            "sampling.max_tokens": 7,
-        }
-    )
-    assert generation_params(settings, MODEL) == GenerationParams(
-        SamplingParams(1.0, 5, 0.5, 0.1, 1.1, 0), max_tokens=7, stop=("#",), stop_loops=True
-    )
-
-
-def test_the_users_seed_holds_with_the_models_values_too() -> None:
-    settings = SettingsStore(None)
-    settings.set(registry.SEED, 42)
-    assert generation_params(settings, MODEL).sampling == SamplingParams(temperature=0, seed=42)
 
 
 def test_a_model_is_as_set_until_an_option_changes_that_matters() -> None:

@@ -133,6 +133,9 @@ def test_every_released_file_becomes_the_newest(tmp_path: Path, script: Path) ->
         ("And Paris?", MessageState.COMPLETE, True),
         ("In the third cen", MessageState.INTERRUPTED, True),
     ]
+    fourth = script.stem >= "v4"
+    assert [row.seen_from for row in rows] == [None, None, None, None, 5 if fourth else None]
+    assert (rome.conversation.parameters or {}).get("preset") == ("precise" if fourth else None)
     assert opened.store.draft(rome.conversation.id) == "Thank"
     waiting = [opened.store.next_message(chat) for chat in (rome.conversation.id, None)]
     assert waiting == (["And Lyon?", "new, too"] if int(script.stem[1:]) >= 3 else ["", ""])
