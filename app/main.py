@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.appearance import apply_appearance, apply_language
 from app.desktop.forward import come_forward
+from app.desktop.habits import Habits
 from app.desktop.handover import Handover, absolute
 from app.desktop.instance import SingleInstance, Start
 from app.desktop.last_run import BadEnding, RunMarker
@@ -98,6 +99,7 @@ def _run(
     reporter.restart_requested.connect(app.quit)  # also if the fault keeps the window from closing
     stop_on_signals(window.close, window)
     SetupFlow(window, worker, settings)
+    habits = Habits(window, worker, settings)
     garbage = GarbageCollector(lambda: worker.idle, window)
     garbage.start()
     window.closed.connect(app.quit)  # also where a dialog is still open
@@ -113,6 +115,7 @@ def _run(
     ended = worker.shutdown(0)
     storage.close()
     garbage.stop()
+    habits.end()
     reporter.uninstall()
     log.info("Fiddler Chat ends")
     # The engine's thread may hang in something that cannot be interrupted. All is saved.

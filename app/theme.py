@@ -32,6 +32,8 @@ THEMES: tuple[str, ...] = get_args(ThemeName)
 _CONTRAST = "contrast_"
 ICON_SIZES = (16, 20, 24, 32, 40, 48, 64)  # pixels: 16 to 24 at 100% to 250%
 
+_STILL = "\n* { widget-animation-duration: 0; }\n"
+
 
 class _HasIcon(Protocol):
     def setIcon(self, icon: QIcon, /) -> None: ...
@@ -52,6 +54,7 @@ class Theme(QObject):
         self._icon_sizes: weakref.WeakKeyDictionary[QAbstractButton, QSize] = weakref.WeakKeyDictionary()
         self._zoom = 100
         self._system_font: QFont | None = None
+        self._still = False
         self.colors: Colors = load_colors("light")
 
     @property
@@ -93,6 +96,13 @@ class Theme(QObject):
         self._show(again=resized)
         if resized:
             QTimer.singleShot(0, self, self._tell)  # when the events about the new font have been handled
+
+    def set_still(self, still: bool) -> None:
+        """Whether nothing is to move by itself, such as the stripes of a bar without an end."""
+        if still != self._still:
+            self._still = still
+            if self._name:
+                self._restyle()
 
     def icon(self, name: str, color: str = "text") -> QIcon:
         """assets/icons/<name>.svg drawn in a colour of the theme, given by its role."""
@@ -150,7 +160,8 @@ class Theme(QObject):
 
     def _restyle(self) -> None:
         """Set the style sheet; it gives every widget the font back that it had when it was first styled."""
-        _application().setStyleSheet(style_sheet(self.colors, self.scale))
+        sheet = style_sheet(self.colors, self.scale)
+        _application().setStyleSheet(sheet + _STILL if self._still else sheet)
         for button, size in list(self._icon_sizes.items()):
             if isValid(button):
                 button.setIconSize(size * self.scale)

@@ -30,7 +30,7 @@ from app.preferences.page import SettingsPage
 from app.preferences.search import Entry
 from app.preferences.search_box import SearchBox
 from app.preferences.shortcuts_page import ShortcutsPage
-from app.preferences.simple_pages import ChatsPage
+from app.preferences.simple_pages import ChatsPage, DesktopPage
 from app.presets.store import PresetStore
 from app.settings import Option, SettingsStore
 from app.shortcuts.shortcuts import Shortcuts
@@ -71,6 +71,7 @@ class PreferencesDialog(QDialog):
         self.chats = ChatsPage(settings)
         self.appearance = AppearancePage(settings)
         self.shortcuts = ShortcutsPage(settings, shortcuts) if shortcuts is not None else None
+        self.desktop = DesktopPage(settings)
         self.data = DataPage(settings)
         self.pages: tuple[SettingsPage, ...] = (
             self.model,
@@ -78,6 +79,7 @@ class PreferencesDialog(QDialog):
             self.chats,
             self.appearance,
             *((self.shortcuts,) if self.shortcuts is not None else ()),
+            self.desktop,
             self.data,
         )
         self._settings = settings

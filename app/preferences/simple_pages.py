@@ -17,3 +17,14 @@ class ChatsPage(SettingsPage):
         self.add_option(registry.SEND_ON_ENTER)
         self.add_option(registry.SUGGEST_TITLES)
         self.content.addStretch(1)
+
+
+class DesktopPage(SettingsPage):
+    """How the program behaves beside others."""
+
+    def __init__(self, settings: SettingsStore, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Desktop"), settings, parent)
+        self.add_option(registry.NOTIFY)
+        self.add_option(registry.KEEP_AWAKE)
+        self.add_option(registry.ANNOUNCE)
+        self.content.addStretch(1)

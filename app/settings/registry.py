@@ -8,14 +8,15 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from app.settings.areas import appearance, chat, engine, remembered
+from app.settings.areas import appearance, chat, desktop, engine, remembered
 from app.settings.areas.appearance import *
 from app.settings.areas.chat import *
+from app.settings.areas.desktop import *
 from app.settings.areas.engine import *
 from app.settings.areas.remembered import *
 from app.settings.option import Option
 
-AREAS: tuple[ModuleType, ...] = (appearance, chat, engine, remembered)
+AREAS: tuple[ModuleType, ...] = (appearance, chat, engine, desktop, remembered)
 
 
 def options_of(area: ModuleType) -> tuple[Option[Any], ...]:

@@ -10,9 +10,9 @@ from app.desktop.restart import command_again
 from app.dialogs import MessageDialog
 from app.fault_dialog import show_ending
 from app.window import MainWindow
-from tests.app.chat.conftest import settings, storage, window
+from tests.app.chat.conftest import settings
 
-__all__ = ["settings", "storage", "window"]
+__all__ = ["settings"]
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 

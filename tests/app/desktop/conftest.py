@@ -1,0 +1,3 @@
+from tests.app.chat.conftest import storage, window
+
+__all__ = ["storage", "window"]
