@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -23,6 +23,7 @@ class MessageColumn(QWidget):
 
     action = Signal(str, int)  # an `Action`, the message's id
     edited = Signal(int, str)  # the message's id, its new text
+    edit_changed = Signal(int, str)  # the message's id, what its text is being changed to ("": not at all)
     grows_above = Signal()  # something is about to be laid out above what the reader sees
     asked_earlier = Signal()  # the reader wants to see more above, or
     asked_later = Signal()  # below
@@ -33,6 +34,7 @@ class MessageColumn(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.rows: list[MessageRow] = []  # of the whole conversation
         self.views: list[UserMessage | AssistantMessage] = []  # of some of them
+        self._edits: dict[int, str] = {}  # what the texts of messages are being changed to
         self._first = 0  # the place in `rows` of the first that is laid out
         self._page = range(0)  # the places that are to be laid out before anybody asks
         self._fill_timer = QTimer(self, interval=0)
@@ -55,7 +57,7 @@ class MessageColumn(QWidget):
 
     def show_rows(self, rows: Sequence[MessageRow]) -> None:
         """Show another conversation, from its end."""
-        self.rows = list(rows)
+        self.rows, self._edits = list(rows), {}
         self._lay_out(len(rows) - 1)
 
     def update_rows(self, rows: Sequence[MessageRow]) -> None:
@@ -88,6 +90,12 @@ class MessageColumn(QWidget):
         self.rows.append(row)
         self._insert(row, len(self.views))
         self._after_change()
+
+    def show_edits(self, edits: Mapping[int, str]) -> None:
+        """Go on with changes that were begun earlier, also of messages that are laid out later."""
+        self._edits = dict(edits)
+        for view in self.views:
+            self._take_up_edit(view)
 
     def view_of(self, message_id: int) -> UserMessage | AssistantMessage | None:
         """The view of a message, laid out for this if need be; None if it is not in the conversation."""
@@ -170,9 +178,23 @@ class MessageColumn(QWidget):
         view.action.connect(lambda action, message=row.id: self.action.emit(action, message))
         view.version_requested.connect(lambda message: self.action.emit(Action.SHOW_VERSION, message))
         view.edited.connect(lambda text, message=row.id: self.edited.emit(message, text))
+        view.edit_changed.connect(lambda text, message=row.id: self._on_edit_changed(message, text))
         self.views.insert(index, view)
         self._messages.insertWidget(1 + index, view)  # after the button for earlier messages
         self._fit(view)
+        self._take_up_edit(view)
+
+    def _take_up_edit(self, view: UserMessage | AssistantMessage) -> None:
+        text = self._edits.get(view.row.id)
+        if text is not None:
+            view.go_on_editing(text)
+
+    def _on_edit_changed(self, message_id: int, text: str) -> None:
+        if text:
+            self._edits[message_id] = text
+        else:
+            self._edits.pop(message_id, None)
+        self.edit_changed.emit(message_id, text)
 
     def _fit(self, view: UserMessage | AssistantMessage) -> None:
         if isinstance(view, UserMessage):

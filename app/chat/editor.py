@@ -17,6 +17,7 @@ class MessageEditor(QFrame):
 
     saved = Signal(str)
     cancelled = Signal()
+    changed = Signal(str)  # the text as it is being changed; "" where it is as it was
 
     def __init__(self, text: str, save: str, consequence: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -31,7 +32,7 @@ class MessageEditor(QFrame):
         self.edit.moveCursor(QTextCursor.MoveOperation.End)
         self.edit.submitted.connect(self._submit)
         self.edit.focus_changed.connect(lambda focused: mark(self, focused=focused))
-        self.edit.textChanged.connect(self._show_state)
+        self.edit.textChanged.connect(self._on_changed)
         self.edit.installEventFilter(self)
         hint = QLabel(consequence)
         hint.setWordWrap(True)
@@ -62,9 +63,19 @@ class MessageEditor(QFrame):
                 return True
         return super().eventFilter(watched, event)
 
+    def take_up(self, text: str) -> None:
+        """Go on with a change that was begun earlier."""
+        self.edit.setPlainText(text)
+        self.edit.moveCursor(QTextCursor.MoveOperation.End)
+
     def _submit(self) -> None:
         if self.save_button.isEnabled():
             self.saved.emit(self.edit.toPlainText())
+
+    def _on_changed(self) -> None:
+        self._show_state()
+        text = self.edit.toPlainText()
+        self.changed.emit("" if text == self._before else text)
 
     def _show_state(self) -> None:
         text = self.edit.toPlainText()

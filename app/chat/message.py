@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.chat.actions import MessageActions
@@ -47,6 +47,7 @@ class MessageView(QWidget):
     action = Signal(str)  # an `Action`
     version_requested = Signal(int)  # the id of another version of this message
     edited = Signal(str)  # the new text; this view stays as it is until the message has changed
+    edit_changed = Signal(str)  # what the text is being changed to; "" for not at all
 
     def __init__(self, row: MessageRow, words: _Words, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -69,16 +70,30 @@ class MessageView(QWidget):
         """Whether this is the last message: only its answer can be continued."""
         self.tools.show_row(self.row, last=last)
 
+    @Slot()
     def begin_edit(self) -> None:
         """Show the text in a field instead; nothing changes before it is saved."""
+        editor = self._open_editor()
+        if editor is not None:
+            editor.edit.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def go_on_editing(self, text: str) -> None:
+        """Show a field with a change that was begun earlier; the keyboard stays where it is."""
+        editor = self._open_editor()
+        if editor is not None:
+            editor.take_up(text)
+
+    def _open_editor(self) -> MessageEditor | None:
+        """A new editor; None if there is one already."""
         if self.editor is not None:
-            return
+            return None
         editor = self.editor = MessageEditor(self.content(), self._words.save, self._words.consequence)
         editor.saved.connect(self.edited)
         editor.cancelled.connect(self._end_edit)
+        editor.changed.connect(self.edit_changed)
         self._show_parts(False)
         self._column.insertWidget(0, editor)
-        editor.edit.setFocus(Qt.FocusReason.OtherFocusReason)
+        return editor
 
     def _end_edit(self) -> None:
         if self.editor is None:
@@ -88,6 +103,7 @@ class MessageView(QWidget):
         editor.hide()
         editor.deleteLater()
         self._show_parts(True)
+        self.edit_changed.emit("")
         self.tools.edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _show_parts(self, shown: bool) -> None:

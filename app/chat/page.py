@@ -126,6 +126,8 @@ class ChatPage(QWidget):
         self.strip.changed.connect(self._refresh_composer)
         view.action.connect(self._on_action)
         view.edited.connect(self.turns.edit)
+        view.edit_changed.connect(self._storage.save_edit)
+        self.turns.edits_read.connect(view.show_edits)
         session.messages_changed.connect(self._on_changed)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(session.stop)

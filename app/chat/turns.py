@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
 from app.chat.notices import Action
 from app.chat.session import ChatSession
 from app.i18n import tr
 from app.storage import ChatStore, MessageRow
 from app.storage.thread import StorageThread
-from app.storage.versions import DeletedTurn
+from app.storage.trash import DeletedTurn
 from engine.errors import EngineError
 
 
@@ -19,10 +19,13 @@ class TurnsController(QObject):
     """Turns what the user asks for at a message into operations of the session and of the store."""
 
     deleted = Signal(str, object)  # what to say, and what brings the turn back
+    edits_read = Signal(object)  # what messages of the chat are being changed to: {message id: text}
 
     def __init__(self, session: ChatSession, storage: StorageThread, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._session, self._storage = session, storage
+        session.opened.connect(self._read_edits)
+        session.messages_changed.connect(self._read_edits)
 
     def act(self, action: str, message_id: int) -> None:
         """Do what a button at a message asks for."""
@@ -40,39 +43,56 @@ class TurnsController(QObject):
         row = next((row for row in self._session.messages if row.id == message_id), None)
         if row is None:
             return
+        self._storage.flush()  # once the edit is saved, nothing of it is to be kept any more
         if row.role == "user":
             self._session.edit_question(message_id, text)
-        elif self._at_rest():
+        elif self._at_rest(row.conversation_id):
             self._show(row.conversation_id, ChatStore.edit_answer, message_id, text)
+
+    @Slot()
+    def _read_edits(self) -> None:
+        chat = self._session.conversation
+        if chat is None:
+            return
+
+        def tell(edits: dict[int, str]) -> None:
+            if self._session.conversation is not None and self._session.conversation.id == chat.id:
+                self.edits_read.emit(edits)
+
+        self._storage.flush()
+        self._storage.run(ChatStore.edits, chat.id).then(tell)
 
     def _show_version(self, message_id: int) -> None:
         chat = self._session.conversation
-        if chat is not None and self._at_rest():
+        if chat is not None and self._at_rest(chat.id):
             self._show(chat.id, ChatStore.show_version, message_id)
+
+    def restore(self, turn: DeletedTurn) -> None:
+        """Bring a deleted turn back, also in a chat that is not shown."""
+        if self._at_rest(turn.conversation_id):
+            self._storage.run(ChatStore.restore_turn, turn.id).then(
+                lambda restored: self._session.show_rows(*restored)
+            )
 
     def _delete(self, message_id: int) -> None:
         chat = self._session.conversation
-        if chat is None or not self._at_rest():
+        if chat is None or not self._at_rest(chat.id):
             return
 
         def show(done: tuple[DeletedTurn, list[MessageRow]]) -> None:
             turn, left = done
             self._session.show_rows(chat.id, left)
-            self.deleted.emit(tr("Deleted a question and its answer"), lambda: self._restore(turn))
+            self.deleted.emit(tr("Deleted a question and its answer"), lambda: self.restore(turn))
 
+        self._storage.flush()  # an edit of the turn is deleted, and brought back, with it
         self._storage.run(ChatStore.delete_turn, message_id).then(show)
-
-    def _restore(self, turn: DeletedTurn) -> None:
-        if self._at_rest():
-            self._show(turn.conversation_id, ChatStore.restore_turn, turn)
 
     def _show(self, chat: int, operation: Callable[..., list[MessageRow]], *values: object) -> None:
         self._storage.run(operation, *values).then(lambda rows: self._session.show_rows(chat, rows))
 
-    def _at_rest(self) -> bool:
+    def _at_rest(self, chat: int) -> bool:
         """Whether no answer is being written to the chat; says so if one is."""
-        chat, writing = self._session.conversation, self._session.answering_id
-        if not self._session.busy or (chat is not None and writing not in (None, chat.id)):
+        if not self._session.busy or self._session.answering_id not in (None, chat):
             return True
         error = EngineError(
             tr("An answer is being written."), action=tr("Stop it with Escape, or wait for its end.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -28,6 +28,7 @@ class ConversationView(QScrollArea):
 
     action = Signal(str, int)  # an `Action`, the message's id
     edited = Signal(int, str)  # the message's id, its new text
+    edit_changed = Signal(int, str)  # the message's id, what its text is being changed to ("": not at all)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -45,6 +46,7 @@ class ConversationView(QScrollArea):
         column = self.column = MessageColumn()
         column.action.connect(self.action)
         column.edited.connect(self.edited)
+        column.edit_changed.connect(self.edit_changed)
         column.grows_above.connect(self._on_grows_above)
         column.asked_earlier.connect(self._keep_place)
         column.asked_later.connect(self._stop_following)
@@ -89,6 +91,11 @@ class ConversationView(QScrollArea):
         """The conversation has another continuation, or lacks a turn: what is the same stays as it is."""
         self._from_end = self._goal = None
         self.column.update_rows(rows)
+
+    @Slot(object)
+    def show_edits(self, edits: Mapping[int, str]) -> None:
+        """Show the changes of messages that were begun earlier, by the messages' ids."""
+        self.column.show_edits(edits)
 
     def add_message(self, row: MessageRow) -> None:
         """Add a message at the end and go there: the user has just sent it, or asked for it."""

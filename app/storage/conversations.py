@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from app.i18n import tr
 from app.storage import index
 from app.storage.base import Store
@@ -15,8 +13,6 @@ from app.storage.rows import Conversation, JsonObject, Summary, dump_json, to_mi
 from app.storage.search_query import Query, parse
 from app.text import one_line
 from engine.text import clean_text
-
-KEEP_DELETED = timedelta(days=7)  # how long a deleted chat can be brought back
 
 
 class Conversations(Store):
@@ -107,15 +103,6 @@ class Conversations(Store):
     def undelete(self, conversation_id: int) -> Conversation:
         """Bring a deleted chat back, with everything in it."""
         return self._set(conversation_id, "deleted", None)
-
-    def purge(self, keep: timedelta = KEEP_DELETED) -> int:
-        """Remove for good what was deleted more than `keep` ago; return the number of chats."""
-        before = to_millis(self._clock() - keep)
-        with transaction(self._db, self.path, tr("Deleted chats could not be removed.")):
-            purged = self._db.execute("DELETE FROM conversation WHERE deleted <= ?", (before,)).rowcount
-            if purged:
-                index.forget_deleted(self._db)
-            return purged
 
     def pin(self, conversation_id: int, pinned: bool) -> Conversation:
         """Keep a chat at the top of the list, or no longer."""

@@ -27,6 +27,16 @@ def list_conversations(db: sqlite3.Connection, *, archived: bool | None) -> list
     return [_summary(row) for row in rows]
 
 
+def list_deleted(db: sqlite3.Connection) -> list[Summary]:
+    """The deleted chats that hold something, the last deleted first. Raises `sqlite3.Error`."""
+    holding = " OR ".join(
+        f"EXISTS (SELECT 1 FROM {table} WHERE conversation_id = c.id)"
+        for table in ("message", "deleted_turn")
+    )
+    rows = db.execute(f"{_SELECT} WHERE deleted IS NOT NULL AND ({holding}) ORDER BY deleted DESC, id DESC")
+    return [_summary(row) for row in rows]
+
+
 def search_conversations(db: sqlite3.Connection, query: Query) -> list[Summary]:
     """The chats whose title or one of whose shown messages has all terms. Raises `sqlite3.Error`.
 

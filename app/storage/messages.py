@@ -55,6 +55,11 @@ def set_parents(db: sqlite3.Connection, parents: Mapping[int, int | None]) -> No
     db.executemany(update, [(parent, message_id) for message_id, parent in parents.items()])
 
 
+def end_edit(db: sqlite3.Connection, message_id: int) -> None:
+    """Forget what a message's text was being changed to."""
+    db.execute("DELETE FROM edit WHERE message_id = ?", (message_id,))
+
+
 def remove(db: sqlite3.Connection, ids: Sequence[int]) -> None:
     """Remove messages for good."""
     db.executemany("DELETE FROM message WHERE id = ?", [(message_id,) for message_id in ids])

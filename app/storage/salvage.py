@@ -32,7 +32,7 @@ _DEFAULTS: dict[str, tuple[Sequence[object], object]] = {
     "archived": ((0, 1), 0),
 }
 _COUNTED = ("conversation", "message")
-_UNSENT = ("draft", "next_message")
+_OF_CHATS = ("draft", "next_message", "deleted_turn")  # what goes with a chat that is lost
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def salvage(damaged: Path, target: sqlite3.Connection) -> Salvaged:
         source.text_factory = lambda raw: raw.decode("utf-8", "replace")
         target.execute("BEGIN IMMEDIATE")
         try:
-            for table in ("conversation", "message", *_UNSENT):
+            for table in ("conversation", "message", "edit", *_OF_CHATS):
                 _copy(source, target, table)
             _adopt_orphans(target)
             counts = [target.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in _COUNTED]
@@ -134,7 +134,7 @@ def _last_id(source: sqlite3.Connection, table: str) -> int:
 def _adopt_orphans(target: sqlite3.Connection) -> None:
     """Give messages without their chat one, and loosen what points at rows that are gone."""
     lost = "NOT IN (SELECT id FROM conversation)"
-    for table in _UNSENT:
+    for table in _OF_CHATS:
         target.execute(f"DELETE FROM {table} WHERE conversation_id {lost}")
     target.execute(
         "INSERT INTO conversation (id, title, created, updated, activity)"
@@ -142,4 +142,5 @@ def _adopt_orphans(target: sqlite3.Connection) -> None:
         f" WHERE conversation_id {lost} GROUP BY conversation_id",
         (tr("Rescued chat"),),
     )
+    target.execute("DELETE FROM edit WHERE message_id NOT IN (SELECT id FROM message)")
     target.execute("UPDATE message SET parent = NULL WHERE parent NOT IN (SELECT id FROM message)")

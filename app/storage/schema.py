@@ -109,7 +109,27 @@ _VERSION_4 = (
     " CHECK (seen_from IS NULL OR typeof(seen_from) = 'integer')",
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
+# `edit` is what a message's text is being changed to. `deleted_turn` keeps a question with its answers, as
+# JSON, until they are gone for good (`trash`).
+_VERSION_5 = (
+    """
+    CREATE TABLE edit (
+        message_id INTEGER PRIMARY KEY REFERENCES message (id) ON DELETE CASCADE,
+        content TEXT NOT NULL CHECK (typeof(content) = 'text')
+    )
+    """,
+    f"""
+    CREATE TABLE deleted_turn (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        conversation_id INTEGER NOT NULL REFERENCES conversation (id) ON DELETE CASCADE,
+        deleted INTEGER NOT NULL CHECK ({_TIME.format("deleted")}),
+        content TEXT NOT NULL CHECK (typeof(content) = 'text')
+    )
+    """,
+    "CREATE INDEX deleted_turn_conversation ON deleted_turn (conversation_id)",
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
 
 
 def version_of(connection: sqlite3.Connection) -> int:

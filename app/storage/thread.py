@@ -90,6 +90,7 @@ class StorageThread(QObject):
         self._closed = False
         self._partials: dict[int, str] = {}
         self._drafts: dict[int | None, str] = {}
+        self._edits: dict[int, str] = {}
         self._troubled: set[int] = set()  # answers whose partial text could not be saved
         self._timer = QTimer(self, interval=PARTIAL_MILLISECONDS, singleShot=True)
         self._timer.timeout.connect(self.flush)
@@ -150,18 +151,26 @@ class StorageThread(QObject):
         self._drafts[conversation_id] = text
         self._start_timer()
 
+    def save_edit(self, message_id: int, text: str) -> None:
+        """Keep what a message's text is being changed to, in the same way; empty ends that."""
+        self._edits[message_id] = text
+        self._start_timer()
+
     @Slot()
     def flush(self) -> None:
-        """Write partial answers and drafts now (in the thread; this does not wait)."""
+        """Write partial answers, drafts and edits now (in the thread; this does not wait)."""
         self._timer.stop()
         partials, self._partials = self._partials, {}
         drafts, self._drafts = self._drafts, {}
+        edits, self._edits = self._edits, {}
         for message_id, content in partials.items():
             self.run(ChatStore.update_partial, message_id, content).then(
                 lambda _: None, partial(self._partial_failed, message_id)
             )
         for conversation_id, text in drafts.items():
             self.run(ChatStore.save_draft, conversation_id, text)
+        for message_id, text in edits.items():
+            self.run(ChatStore.save_edit, message_id, text)
 
     @Slot()
     def close(self) -> None:

@@ -1,13 +1,14 @@
-"""The store's operations on what is written but not sent: drafts, and messages that wait for their turn.
+"""The store's operations on what is written but not sent: drafts, edits, messages that wait for their turn.
 
-Both are kept per chat; None is the chat that is not begun yet. Attached files are in the text
-(`app.attachments.form`).
+Edits are kept per message, the others per chat; None is the chat that is not begun yet. Attached files are in
+the text (`app.attachments.form`).
 """
 
 from __future__ import annotations
 
 from app.attachments.form import merged
 from app.i18n import tr
+from app.storage import messages as table
 from app.storage.base import Store
 from app.storage.database import reading, transaction
 from engine.text import clean_text
@@ -46,6 +47,23 @@ class Unsent(Store):
                 self._keep("draft", conversation_id, draft)
                 self._keep("next_message", conversation_id, "")
             return draft
+
+    def edits(self, conversation_id: int) -> dict[int, str]:
+        """What the texts of a chat's messages are being changed to, by the messages' ids."""
+        with reading(self.path, tr("The draft could not be read.")):
+            query = (
+                "SELECT e.message_id, e.content FROM edit AS e JOIN message AS m ON m.id = e.message_id"
+                " WHERE m.conversation_id = ?"
+            )
+            return {row[0]: str(row[1]) for row in self._db.execute(query, (conversation_id,))}
+
+    def save_edit(self, message_id: int, text: str) -> None:
+        """Keep what a message's text is being changed to; empty ends that. Not for one that is gone."""
+        with transaction(self._db, self.path, tr("The draft could not be saved.")):
+            table.end_edit(self._db, message_id)
+            if text:
+                insert = "INSERT INTO edit (message_id, content) SELECT id, ? FROM message WHERE id = ?"
+                self._db.execute(insert, (clean_text(text), message_id))
 
     # Inside a transaction
 

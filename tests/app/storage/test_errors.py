@@ -64,6 +64,7 @@ def test_a_folder_that_became_read_only(store: ChatStore) -> None:
         lambda: store.create_conversation(),
         lambda: store.rename(chat, "y"),
         lambda: store.save_draft(chat, "y"),
+        lambda: store.save_edit(1, "y"),
         lambda: store.save_next(chat, "y"),
     )
     for change in changes:

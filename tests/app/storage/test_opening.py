@@ -29,6 +29,8 @@ def filled(database: Path, clock: Any, chats: int = 12, messages: int = 30) -> d
             texts[row.id] = row.content
     store.save_draft(None, "unsent")
     store.save_next(chat.id, "waits")
+    store.save_edit(1, "changed")
+    store.delete_turn(store.add_message(chat.id, "user", "in the trash").id)
     store.close()
     return texts
 
@@ -133,6 +135,8 @@ def test_one_bad_page_costs_its_own_rows_alone(database: Path, clock: Any) -> No
     ]
     assert opened.store.draft(None) == "unsent"
     assert opened.store.next_message(12) == "waits"
+    assert opened.store.edits(1) == {1: "changed"}
+    assert [turn.text for turn in opened.store.deleted()[1]] == ["in the trash"]
     assert usable(opened.store)
     opened.store.close()
 

@@ -87,7 +87,7 @@ def test_whatever_does_not_fit_on_a_full_disk_changes_nothing(store: ChatStore) 
     while store.index_some():
         pass
     deleted, _ = store.delete_turn(question)
-    store.restore_turn(deleted)
+    store.restore_turn(deleted.id)
     before = state_of(store)
     pages = store._db.execute("PRAGMA page_count").fetchone()[0]
     store._db.execute(f"PRAGMA max_page_count = {pages}")

@@ -139,6 +139,9 @@ def test_every_released_file_becomes_the_newest(tmp_path: Path, script: Path) ->
     assert opened.store.draft(rome.conversation.id) == "Thank"
     waiting = [opened.store.next_message(chat) for chat in (rome.conversation.id, None)]
     assert waiting == (["And Lyon?", "new, too"] if int(script.stem[1:]) >= 3 else ["", ""])
+    edits = opened.store.edits(rome.conversation.id)
+    assert edits == ({rows[3].id: "And Paris, then?"} if int(script.stem[1:]) >= 5 else {})
+    assert opened.store.deleted()[1] == []
     for sought in ("rome", "753 bc", "paris?", "quoted", "lines"):
         assert [line.place for line in opened.store.conversations(sought)] == [PLACES[sought]], sought
     with closing(connect(tmp_path / "fresh.sqlite3")) as fresh:

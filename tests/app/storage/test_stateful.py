@@ -211,7 +211,7 @@ class Chats(RuleBasedStateMachine):
         kept = [shown.id for shown in model.active() if shown.id not in turn]
         deleted, left = self.store.delete_turn(row.id)
         assert [shown.id for shown in left] == [*kept, *rest.newest_after(kept[-1] if kept else None)]
-        shown = [again.id for again in self.store.restore_turn(deleted)]
+        shown = [again.id for again in self.store.restore_turn(deleted.id)[1]]
         assert turn[0] in shown
         model.show(tuple(shown))
         self.touch(chat)

@@ -97,7 +97,7 @@ def test_a_turn_is_deleted_and_brought_back(store: ChatStore, chat: int, turn: i
     assert texts(left) == texts(store.messages(chat)) == expected
     assert len(store.messages(chat, all_versions=True)) == 4  # gone for good
     assert [row.parent for row in left] == [None, *(row.id for row in left[:-1])]
-    assert texts(store.restore_turn(deleted)) == texts(before)
+    assert texts(store.restore_turn(deleted.id)[1]) == texts(before)
     assert store.messages(chat, all_versions=True) == before
 
 
@@ -110,7 +110,7 @@ def test_with_a_question_all_versions_of_its_answer_go_but_what_followed_them_st
     store.finish_message(other, "one")
     deleted, left = store.delete_turn(question)
     assert texts(left) == ["b", "2"]  # nothing else is left to be shown
-    assert texts(store.restore_turn(deleted)) == ["a", "one"]
+    assert texts(store.restore_turn(deleted.id)[1]) == ["a", "one"]
     assert texts(store.show_version(follow)) == ["a", "1", "b", "2"]
 
 
@@ -121,7 +121,7 @@ def test_where_a_version_is_deleted_the_other_one_is_shown(store: ChatStore, cha
     deleted, left = store.delete_turn(begun.answer.id)
     assert texts(left) == ["a", "1"]
     exchange(store, chat, "more", "3")
-    assert texts(store.restore_turn(deleted)) == ["b", "2"]
+    assert texts(store.restore_turn(deleted.id)[1]) == ["b", "2"]
     assert texts(store.show_version(question)) == ["a", "1", "more", "3"]
     _, left = store.delete_turn(question)
     assert texts(left) == ["more", "3"]
@@ -132,7 +132,7 @@ def test_a_deleted_turn_comes_back_beside_what_was_written_meanwhile(store: Chat
     question, _ = exchange(store, chat, "b", "2")
     deleted, _ = store.delete_turn(question)
     later, _ = exchange(store, chat, "c", "3")
-    rows = store.restore_turn(deleted)
+    rows = store.restore_turn(deleted.id)[1]
     assert texts(rows) == ["a", "1", "b", "2"]
     assert rows[2].versions == (question, later)
 
@@ -144,7 +144,7 @@ def test_deleting_the_only_turn_leaves_an_empty_chat(store: ChatStore, chat: int
     assert store.conversations("needle") == []
     store.delete(chat)
     store.undelete(chat)
-    assert texts(store.restore_turn(deleted)) == ["a", "needle"]
+    assert texts(store.restore_turn(deleted.id)[1]) == ["a", "needle"]
     assert len(store.conversations("needle")) == 1
 
 

@@ -55,7 +55,7 @@ def change(store: ChatStore, conversation: int, luck: random.Random) -> None:
         ]
         say("deleting", conversation, ",".join(map(str, turn)))
         deleted, _ = store.delete_turn(row.id)
-        store.restore_turn(deleted)
+        store.restore_turn(deleted.id)
         say("restored", conversation, "again")
     else:
         store.index_some()
