@@ -80,7 +80,7 @@ class Trash(Versions):
             turn = tree.turn_of(message_id)
             shown = [node.id for node in tree.nodes.values() if node.active]
             parents = self._parents(chat)
-            followers = {
+            followers: dict[int, int | None] = {
                 message: parent
                 for message, parent in parents.items()
                 if parent in turn and message not in turn
