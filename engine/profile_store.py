@@ -15,6 +15,7 @@ from engine.options import LoadOptions
 from engine.paths import profiles_dir
 from engine.precision import precision_name
 from engine.profile import Profile
+from engine.profile_history import keep
 from engine.units import format_bytes
 from kernels.formats import WeightFormat
 
@@ -126,12 +127,18 @@ def find_profile_for(options: LoadOptions, hardware: Hardware, info: ModelInfo) 
 def save_profile(profile: Profile, folder: Path | None = None) -> Path:
     """Write the profile to its file and return the path; an unreadable file there is set aside first.
 
-    Raises `FileError`.
+    The profile, and the one that it replaces, are in the history afterwards. Raises `FileError`.
     """
     name = file_name(profile.hardware, profile.model, profile.precision, exact=profile.exact_activations)
-    path = (folder or profiles_dir()) / name
-    if path.exists() and isinstance(_read(path), CalibrationError):
-        set_aside(path)
+    folder = folder or profiles_dir()
+    path = folder / name
+    if path.exists():
+        replaced = _read(path)
+        if isinstance(replaced, CalibrationError):
+            set_aside(path)
+        else:
+            keep(replaced, name, folder)  # from before there was a history
+    keep(profile, name, folder)
     write_atomically(path, profile.to_json())
     return path
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 
-from PySide6.QtCore import QDate, QLocale, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
+from app.calibrations import moment_text
 from app.i18n import tr
 from app.theme import mark
 from app.widgets.background import Background
@@ -27,6 +27,7 @@ class CalibrationCard(QFrame):
     """Looks for the profile in the background. `requested`: "Re-run calibration" was pressed."""
 
     requested = Signal()
+    history_requested = Signal()
 
     def __init__(
         self, knowledge: Knowledge, options: Callable[[], LoadOptions], parent: QWidget | None = None
@@ -42,6 +43,8 @@ class CalibrationCard(QFrame):
         self.details = hint(parent=self)
         self.run = push_button(tr("&Re-run calibration…"), self.requested.emit, self)
         self.run.setToolTip(tr("Measures this computer again with the current model. About a minute."))
+        self.history = push_button(tr("&History…"), self.history_requested.emit, self)
+        self.history.setToolTip(tr("Earlier calibrations: compare them, or take one back."))
         texts = QVBoxLayout()
         texts.setSpacing(4)
         for widget in (heading(tr("Calibration"), self), self.state, self.warning, self.details):
@@ -49,6 +52,7 @@ class CalibrationCard(QFrame):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(16, 12, 16, 12)
         layout.addLayout(texts, 1)
+        layout.addWidget(self.history)
         layout.addWidget(self.run)
         self._show(None, "")
 
@@ -86,7 +90,7 @@ class CalibrationCard(QFrame):
         if profile is None:
             self.state.setText(tr("This computer is not calibrated for this model: estimates are used."))
             return
-        self.state.setText(tr("Measured on {date}.", date=_date(profile.created)))
+        self.state.setText(tr("Measured on {date}.", date=moment_text(profile.created, long=True)))
         self.details.setText(
             tr(
                 "Predicted {predicted} tokens per second, measured {measured} (fit within {fit}).",
@@ -95,12 +99,3 @@ class CalibrationCard(QFrame):
                 fit=f"{profile.latency.fit_error:.0%}",
             )
         )
-
-
-def _date(created: str) -> str:
-    """A profile's time of creation in the user's time zone and manner."""
-    try:
-        moment = datetime.fromisoformat(created).astimezone()
-    except ValueError:
-        return created
-    return QLocale().toString(QDate(moment.year, moment.month, moment.day), QLocale.FormatType.LongFormat)

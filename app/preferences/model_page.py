@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QUrl, Slot
+from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.i18n import tr
 from app.precision import activations_consequence, precision_consequence
 from app.preferences.calibration_card import CalibrationCard
+from app.preferences.history_dialog import HistoryDialog
 from app.preferences.page import SettingsPage
 from app.settings import SettingsStore, is_as_set, load_options, registry
 from app.theme import mark
@@ -39,10 +40,16 @@ class ModelPage(SettingsPage):
         super().__init__(tr("Model and calibration"), settings, parent)
         self._worker, self._knowledge, self._status = worker, knowledge, status
         self.wizard: WizardDialog | None = None
+        self.history: HistoryDialog | None = None
         self.content.addWidget(self._model_card())
         self.calibration = CalibrationCard(knowledge, partial(load_options, settings), self)
         self.calibration.requested.connect(self._recalibrate)
+        self.calibration.history_requested.connect(self._show_history)
+        self._other_profile = False  # another calibration is in use than the loaded model has
         self.content.addWidget(self.calibration)
+        card = self.calibration
+        words = tr("measure benchmark profile history compare undo speed latency")
+        self.add_place("calibration", tr("Calibration"), words, card, card.run)
         self.busy = self.add_hint(tr("Available once the model has finished what it is doing."))
         automatic = tr("0 (automatic)")
         self.add_option(registry.POLICY)
@@ -124,7 +131,8 @@ class ModelPage(SettingsPage):
         exact = self.settings.get(registry.EXACT_ACTIVATIONS)
         self.helps[registry.EXACT_ACTIVATIONS.key].setText(activations_consequence(precision, exact))
         loaded = self._worker.load_options if self._status is not None else None
-        self.reload_notice.setVisible(loaded is not None and not is_as_set(loaded, self.settings))
+        changed = loaded is not None and not is_as_set(loaded, self.settings)
+        self.reload_notice.setVisible(changed or (loaded is not None and self._other_profile))
 
     @Slot()
     def _show_busy(self) -> None:
@@ -137,6 +145,7 @@ class ModelPage(SettingsPage):
 
     @Slot(object, object)
     def _on_loaded(self, status: EngineStatus, _: object) -> None:
+        self._other_profile = False
         self._on_status(status)
         self.calibration.look(self._model)  # another precision or other threads have another calibration
 
@@ -162,6 +171,19 @@ class ModelPage(SettingsPage):
                     self._worker, self.settings, self._model, self._status, self, self._knowledge
                 )
             )
+
+    @Slot()
+    def _show_history(self) -> None:
+        dialog = self.history = HistoryDialog(self.window())
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.taken_back.connect(self._on_taken_back)
+        dialog.open()
+
+    @Slot()
+    def _on_taken_back(self) -> None:
+        self._other_profile = True
+        self._show_settings()
+        self.calibration.look(self._model)
 
     @Slot()
     def _choose(self) -> None:

@@ -49,7 +49,7 @@ def measured(hardware: Hardware, info: ModelInfo, created: str = "2026-01-01") -
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 def test_nothing_saved_is_missing(info: ModelInfo, folder: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_calibration_is_for_one_precision_and_both_are_kept(info: ModelInfo, f
     assert "in 4 bits" in found.message
     light = save_profile(replace(measured(MACHINE, info), precision="int4", measured_decode=0.03), folder)
     assert full != light
-    assert sorted(path.name for path in folder.iterdir()) == sorted([full.name, light.name])
+    assert sorted(snapshot(folder)) == sorted([full.name, light.name])
     for precision, seconds in (("bf16", 0.1), ("int4", 0.03)):
         found = find_profile(MACHINE, info, precision=precision, folder=folder)
         assert found.profile is not None
