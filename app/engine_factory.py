@@ -16,7 +16,17 @@ if TYPE_CHECKING:  # not needed before the window is on the screen
     from engine.profile import Probe, Profile
 
 
-class LoadedEngine(Protocol):
+class TokenCounter(Protocol):
+    """A model's tokenizer; any thread may ask at any time, also while an answer is generated."""
+
+    def count_tokens(self, text: str) -> int:
+        """How many tokens a text is by itself."""
+
+    def count_prompt(self, messages: Sequence[Message]) -> int:
+        """How many tokens a conversation is as the model reads it. Raises EngineError if it cannot be."""
+
+
+class LoadedEngine(TokenCounter, Protocol):
     """A model that is ready to answer: the part of `engine.runtime.Engine` that the window uses."""
 
     @property

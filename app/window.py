@@ -163,6 +163,8 @@ class MainWindow(DropWindow):
     def _connect_model(self) -> None:
         self.model.status_changed.connect(self._show_status)
         self.model.choose_requested.connect(self.setup_requested)
+        self._worker.counter_changed.connect(self.page.writing.use_counter)
+        self._worker.closed.connect(lambda: self.page.writing.use_counter(None))
         self.page.model_notice.triggered.connect(self.calibration_requested)
 
     def _connect_files(self) -> None:
@@ -173,7 +175,8 @@ class MainWindow(DropWindow):
         self.export.saved.connect(self._tell)
         self.importing.told.connect(self._tell)
         self.importing.imported.connect(self._on_imported)
-        self.files_dropped.connect(self.importing.import_files)
+        self.files_dropped.connect(self.page.writing.take_files)
+        self.page.writing.chats_found.connect(self.importing.import_files)
         self.setAcceptDrops(True)
 
     def _connect_page(self) -> None:

@@ -41,6 +41,7 @@ class EngineWorker(QObject):
     progress = Signal(object)  # Progress of the operation that runs
     loaded = Signal(object, object)  # EngineStatus, the model's default GenerationParams
     closed = Signal()
+    counter_changed = Signal(object)  # TokenCounter of the model that was loaded
     probe = Signal(object)  # one measurement of a calibration
     calibrated = Signal(object)  # Profile
     model_ready = Signal(object)  # Path, after prepare_starter and download
@@ -215,10 +216,9 @@ class EngineWorker(QObject):
 
     def _run_load(self, job: Job, path: Path, options: LoadOptions) -> None:
         self._close_engine()
-        engine = self._factory.load(path, options, self._outbox.put_progress, job.token)
-        self._engine = engine
-        status, params = engine.status(), engine.default_params
-        self._say(lambda: self.loaded.emit(status, params))
+        engine = self._engine = self._factory.load(path, options, self._outbox.put_progress, job.token)
+        self._say(partial(self.counter_changed.emit, engine))
+        self._say(partial(self.loaded.emit, engine.status(), engine.default_params))
 
     def _run_calibrate(self, job: Job) -> None:
         engine = self._need_engine()

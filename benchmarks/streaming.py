@@ -131,6 +131,12 @@ class ScriptedEngine:
             time.sleep(max(0.0, begin + done / self._rate - time.perf_counter()))
         yield Finished(FinishReason.EOS, GenerationStats(generated_tokens=self._tokens))
 
+    def count_tokens(self, text: str) -> int:
+        return len(text) // 4
+
+    def count_prompt(self, messages: Sequence[Message]) -> int:
+        return sum(self.count_tokens(message.content) for message in messages)
+
     def status(self) -> EngineStatus:
         return EngineStatus(
             model_name="Script",

@@ -225,6 +225,15 @@ class Engine:
         """How many tokens a text is by itself, without the chat template's."""
         return self._tokenizer.count(text)
 
+    def count_prompt(self, messages: Sequence[Message]) -> int:
+        """How many tokens a conversation is as the model reads it, the chat template's included.
+
+        This and `count_tokens` touch nothing but the tokenizer: any thread may call them at any time, also
+        while an answer is generated and after `close`. Raises GenerationError as `generate` does for a
+        conversation that the template does not accept.
+        """
+        return len(self._tokenizer.encode_chat(messages))
+
     def use_profile(self, profile: Profile) -> None:
         """Use a new calibration; not while an answer runs. Where experts lie changes when loading again."""
         self.profile = profile

@@ -17,9 +17,18 @@ Beginning = Callable[[ChatStore], tuple[Conversation, Exchange]]
 
 
 def question(
-    chat: Conversation | None, text: str, model: str, plan: AnswerPlan, parameters: JsonObject
+    chat: Conversation | None,
+    text: str,
+    model: str,
+    plan: AnswerPlan,
+    parameters: JsonObject,
+    *,
+    waited: bool = False,
 ) -> Beginning:
-    """The user's next message; without a chat, the first of a new one, which keeps these `parameters`."""
+    """The user's next message; without a chat, the first of a new one, which keeps these `parameters`.
+
+    `waited`: the disk has it as the one that waits for its turn.
+    """
 
     def save(store: ChatStore) -> tuple[Conversation, Exchange]:
         into = chat or store.create_conversation(title_from(text), model, plan.system_prompt, parameters)
@@ -30,6 +39,8 @@ def question(
                 with suppress(StorageError):  # the first error is the one to tell about
                     store.delete(into.id)
             raise
+        if waited:  # where the program ends before this, it also comes back into the composer
+            store.save_next(None if chat is None else chat.id, "")
         return into, exchange
 
     return save

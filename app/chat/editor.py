@@ -6,7 +6,9 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.chat.composer import MessageEdit
+from app.attachments.field import AttachmentField
+from app.attachments.form import compose, parse
+from app.composer.edit import MessageEdit
 from app.i18n import tr
 from app.theme import mark, theme
 from app.widgets.buttons import push_button
@@ -23,12 +25,16 @@ class MessageEditor(QFrame):
         super().__init__(parent)
         mark(self, composer=True, focused=False)
         self._before = text
+        parts = parse(text)
+        self.files = AttachmentField()
         self.edit = MessageEdit()
+        self.files.left.connect(lambda: self.edit.setFocus(Qt.FocusReason.OtherFocusReason))
+        self.edit.files_pasted.connect(self.files.add_paths)
         self.edit.send_on_enter = False  # what is edited often has several lines
         self.edit.setPlaceholderText("")
         self.edit.setAccessibleName(tr("Edit the message"))
         self.edit.setAccessibleDescription(consequence)
-        self.edit.setPlainText(text)
+        self.edit.setPlainText(parts.text)
         self.edit.moveCursor(QTextCursor.MoveOperation.End)
         self.edit.submitted.connect(self._submit)
         self.edit.focus_changed.connect(lambda focused: mark(self, focused=focused))
@@ -48,9 +54,17 @@ class MessageEditor(QFrame):
         bottom.addWidget(self.save_button, 0, Qt.AlignmentFlag.AlignBottom)
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 13, 10, 10)
+        column.addWidget(self.files)
         column.addWidget(self.edit)
         column.addLayout(bottom)
+        self.files.set_files(parts.attachments)  # in its place by now: else it would be a window
+        self.files.changed.connect(self._on_changed)
         self._show_state()
+
+    @property
+    def content(self) -> str:
+        """The message as it is saved, with its files."""
+        return compose(self.files.files, self.edit.toPlainText())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Escape ends the editing; elsewhere in the window it stops an answer."""
@@ -65,18 +79,19 @@ class MessageEditor(QFrame):
 
     def take_up(self, text: str) -> None:
         """Go on with a change that was begun earlier."""
-        self.edit.setPlainText(text)
+        parts = parse(text)
+        self.files.set_files(parts.attachments)
+        self.edit.setPlainText(parts.text)
         self.edit.moveCursor(QTextCursor.MoveOperation.End)
 
     def _submit(self) -> None:
         if self.save_button.isEnabled():
-            self.saved.emit(self.edit.toPlainText())
+            self.saved.emit(self.content)
 
     def _on_changed(self) -> None:
         self._show_state()
-        text = self.edit.toPlainText()
-        self.changed.emit("" if text == self._before else text)
+        self.changed.emit("" if self.content == self._before else self.content)
 
     def _show_state(self) -> None:
-        text = self.edit.toPlainText()
-        self.save_button.setEnabled(bool(text.strip()) and text != self._before)
+        content = self.content
+        self.save_button.setEnabled(bool(content.strip()) and content != self._before)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from app.attachments.chips import ChipRow
+from app.attachments.form import parse
 from app.chat.actions import MessageActions
 from app.chat.body import MessageBody
 from app.chat.editor import MessageEditor
@@ -112,17 +114,24 @@ class MessageView(QWidget):
 
 
 class UserMessage(MessageView):
-    """What the user wrote: a bubble on the right, exactly as typed."""
+    """What the user wrote: a bubble on the right, the text exactly as typed, attached files as chips."""
 
     def __init__(self, row: MessageRow, parent: QWidget | None = None) -> None:
         super().__init__(row, _question_words(), parent)
         self.setAccessibleName(tr("You wrote"))
-        self._text = PlainArea(row.content)
+        parts = parse(row.content)
+        self._files = ChipRow(removable=False, right=True)
+        self._text = PlainArea(parts.text)
         self._bubble = QFrame()
         mark(self._bubble, bubble=True)
         inner = self._inner = QVBoxLayout(self._bubble)
         inner.setContentsMargins(14, 8, 14, 5)  # lines have their air above the letters
+        inner.setSpacing(6)
+        inner.addWidget(self._files)
         inner.addWidget(self._text)
+        self._files.show_files(parts.attachments)  # in its place by now: else it would be a window
+        if parts.attachments and not parts.text:
+            self._text.hide()
         for part in (self._bubble, self.tools):
             self._column.addWidget(part, 0, Qt.AlignmentFlag.AlignRight)
         self._column.setSpacing(2)
@@ -144,7 +153,10 @@ class UserMessage(MessageView):
         margins = self._inner.contentsMargins()
         around = margins.left() + margins.right()
         widest = int(width * BUBBLE_SHARE) - around
-        self._text.setFixedWidth(max(24, min(self._text.natural_width, widest)))
+        wanted = max(self._text.natural_width, self._files.natural_width)
+        inside = max(24, min(wanted, widest))
+        self._text.setFixedWidth(inside)
+        self._files.setFixedWidth(inside)
 
 
 class AssistantMessage(MessageView):

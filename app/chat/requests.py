@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.attachments.form import parse
 from app.storage.rows import MessageRow
 from engine.params import Message
 
@@ -56,8 +57,30 @@ def sent_rows(history: Sequence[MessageRow]) -> list[MessageRow]:
     return rows
 
 
+def in_common(before: Sequence[MessageRow], now: Sequence[MessageRow]) -> int:
+    """How many messages at the beginning of two ways through a chat are the same, in the same state."""
+    same = 0
+    for old, new in zip(before, now, strict=False):
+        if (old.id, old.state) != (new.id, new.state):
+            break
+        same += 1
+    return same
+
+
+def replace_last(rows: list[MessageRow], row: MessageRow) -> bool:
+    """Put a message's newest state in its place, if it is the last; whether it is."""
+    is_last = bool(rows) and rows[-1].id == row.id
+    if is_last:
+        rows[-1] = row
+    return is_last
+
+
 def title_from(text: str) -> str:
-    """A chat's title from its first message: the first line with words, cut between words."""
+    """A chat's title from its first message: the first line with words, cut between words.
+
+    A message without words of its own is named after its files.
+    """
+    text = parse(text).headline
     for line in text.splitlines():
         words = _MARKS.sub("", line + " ").strip().rstrip(":,;") or line.strip()
         if words:

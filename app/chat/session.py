@@ -10,16 +10,15 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.chat import beginnings
 from app.chat.beginnings import Beginning
 from app.chat.generation import Generation
+from app.chat.not_now import not_now
 from app.chat.plan import AnswerPlan, plan_of
-from app.chat.requests import prompt_of
+from app.chat.requests import in_common, prompt_of, replace_last
 from app.chat.setup import ChatParameters
-from app.i18n import tr
 from app.presets.format import setup_to_json
 from app.presets.store import PresetStore
 from app.storage import ChatStore, Conversation, Exchange, MessageRow, StorageError
 from app.storage.thread import StorageThread
 from app.worker import EngineWorker
-from engine.errors import EngineError
 from engine.params import GenerationParams
 from engine.status import EngineStatus
 
@@ -38,7 +37,7 @@ class ChatSession(QObject):
     prompt_progress = Signal(int, object)
     stats = Signal(object)  # GenerationStats of the answer under way
     busy_changed = Signal(bool)  # whether an answer is being written
-    refused = Signal(str)  # a text that could not be saved: it belongs back into the composer
+    refused = Signal(object, str)  # chat (None: not begun) and a text that could not be saved in it
     list_changed = Signal()
     failed = Signal(object)  # EngineError that belongs to no message
 
@@ -68,7 +67,7 @@ class ChatSession(QObject):
         self._generation.stats.connect(self.stats)
         self._generation.row_changed.connect(self._on_row_changed)
         self._generation.ended.connect(self._on_ended)
-        self._generation.idle.connect(self._on_idle)
+        self._generation.idle.connect(lambda: self.busy_changed.emit(self.busy))
         self._generation.versions_changed.connect(self._on_versions_changed)
         self._generation.saved.connect(self.list_changed)
 
@@ -130,39 +129,54 @@ class ChatSession(QObject):
         self.list_changed.emit()
 
     def send(self, text: str) -> None:
-        """Save the user's message, then have it answered."""
-        if self.busy or self._status is None:
+        """Save the user's message in the chat that is shown, then have it answered."""
+        if not self.busy and self._status is not None:
+            self._ask(self._conversation, text)
+
+    def send_waiting(self, conversation_id: int | None, text: str) -> None:
+        """The same in any chat (None: a new one) with the message that waits there on the disk."""
+        shown = self._conversation
+        if conversation_id is None or (shown is not None and shown.id == conversation_id):
+            self._ask(None if conversation_id is None else shown, text, waited=True)
             return
-        plan, parameters = self._plan(), setup_to_json(self.parameters.setup)
-        saving = beginnings.question(self._conversation, text, self._model_name, plan, parameters)
-        self._start(saving, plan, refused=text)
+        self._set_starting(True)
+        self._storage.run(ChatStore.present_conversation, conversation_id).then(
+            lambda chat: self._ask(chat, text, waited=True),
+            lambda error: self._refuse(error, (conversation_id, text)),
+        )
+
+    def _ask(self, chat: Conversation | None, text: str, *, waited: bool = False) -> None:
+        setup = self.parameters.of(chat)
+        plan, parameters = plan_of(setup, self.defaults), setup_to_json(setup)
+        saving = beginnings.question(chat, text, self._model_name, plan, parameters, waited=waited)
+        self._start(saving, plan, (None if chat is None else chat.id, text))
 
     def regenerate(self, message_id: int | None = None, plan: AnswerPlan | None = None) -> None:
         """Answer once more, in place of an answer (or of the last) and of what followed; both are kept.
 
         `plan` is how, if not as the chat is answered.
         """
-        if not self._may_start():
+        chat = self._answerable()
+        if chat is None:
             return
-        assert self._conversation is not None
         plan = plan or self._plan()
-        self._start(beginnings.other_answer(self._conversation, message_id, self._model_name, plan), plan)
+        self._start(beginnings.other_answer(chat, message_id, self._model_name, plan), plan)
 
     def edit_question(self, message_id: int, text: str) -> None:
         """Have another version of a user's message answered; the old one is kept, with what followed."""
-        if not self._may_start():
+        chat = self._answerable()
+        if chat is None:
             return
-        assert self._conversation is not None
         plan, model = self._plan(), self._model_name
-        self._start(beginnings.edited_question(self._conversation, message_id, text, model, plan), plan)
+        self._start(beginnings.edited_question(chat, message_id, text, model, plan), plan)
 
     def go_on(self, message_id: int) -> None:
         """Continue the last answer where it ends."""
-        if not self._may_start():
+        chat = self._answerable()
+        if chat is None:
             return
-        assert self._conversation is not None
         self._storage.flush()
-        self._start(beginnings.continuation(self._conversation, message_id), self._plan().alone)
+        self._start(beginnings.continuation(chat, message_id), self._plan().alone)
 
     @Slot()
     def stop(self) -> None:
@@ -194,41 +208,30 @@ class ChatSession(QObject):
     def _plan(self) -> AnswerPlan:
         return plan_of(self.parameters.setup, self.defaults)
 
-    def _may_start(self) -> bool:
-        """Whether the chat that is shown can be answered now; says why if not."""
-        if self._conversation is None:
-            return False
-        if self.busy:
-            error = EngineError(
-                tr("An answer is being written."), action=tr("Stop it with Escape, or wait for its end.")
-            )
-        elif self._status is None:
-            error = EngineError(tr("There is no model that could answer."), action=tr("Load one first."))
-        else:
-            return True
-        self.failed.emit(error)
-        return False
-
-    def _start(
-        self,
-        save: Beginning,
-        plan: AnswerPlan,
-        refused: str = "",
-    ) -> None:
-        """Save what is asked for, then ask; `refused` is the text to give back if that fails."""
-
-        def refuse(error: StorageError) -> None:
-            self._set_starting(False)
-            if refused:
-                self.refused.emit(refused)
+    def _answerable(self) -> Conversation | None:
+        """The chat that is shown, if it can be answered now; says why if not."""
+        error = not_now(busy=self.busy, model=self._status is not None)
+        if error is not None and self._conversation is not None:
             self.failed.emit(error)
+        return None if error is not None else self._conversation
 
+    def _start(self, save: Beginning, plan: AnswerPlan, sent: tuple[int | None, str] | None = None) -> None:
+        """Save what is asked for, then ask; `sent`, a message and its chat, is given back if that fails."""
+        new = sent is not None and sent[0] is None
         self._set_starting(True)
-        self._storage.run(save).then(lambda saved: self._begin(*saved, plan), refuse)
+        self._storage.run(save).then(
+            lambda saved: self._begin(*saved, plan, new), lambda error: self._refuse(error, sent)
+        )
 
-    def _begin(self, conversation: Conversation, exchange: Exchange, plan: AnswerPlan) -> None:
+    def _refuse(self, error: StorageError, sent: tuple[int | None, str] | None) -> None:
+        self._set_starting(False)
+        if sent is not None:
+            self.refused.emit(*sent)
+        self.failed.emit(error)
+
+    def _begin(self, conversation: Conversation, exchange: Exchange, plan: AnswerPlan, new: bool) -> None:
         self._generation.prepare(exchange)
-        begun_here = self._conversation is None and self._wanted is None
+        begun_here = new and self._conversation is None and self._wanted is None
         if begun_here:
             self._conversation, self._wanted = conversation, conversation.id
             self.parameters.show(conversation)
@@ -245,20 +248,13 @@ class ChatSession(QObject):
 
     def _show_from_now(self, rows: list[MessageRow]) -> None:
         """Take off what is shown no more, then add what is new at the end."""
-        same = 0
-        for before, now in zip(self._messages, rows, strict=False):
-            if (before.id, before.state) != (now.id, now.state):
-                break
-            same += 1
+        same = in_common(self._messages, rows)
         if same < len(self._messages):
             del self._messages[same:]
             self.messages_changed.emit(self.messages)
         for row in rows[same:]:
-            self._append(row)
-
-    def _append(self, row: MessageRow) -> None:
-        self._messages.append(row)
-        self.message_added.emit(row)
+            self._messages.append(row)
+            self.message_added.emit(row)
 
     def _set_starting(self, starting: bool) -> None:
         self._starting, self._stop_asked = starting, False
@@ -274,20 +270,14 @@ class ChatSession(QObject):
 
     @Slot(object)
     def _on_ended(self, row: MessageRow) -> None:
-        if self._messages and self._messages[-1].id == row.id:
-            self._messages[-1] = row
+        replace_last(self._messages, row)
         self.message_finished.emit(row)
         self.busy_changed.emit(self.busy)
 
     @Slot(object)
     def _on_row_changed(self, row: MessageRow) -> None:
-        if self._messages and self._messages[-1].id == row.id:
-            self._messages[-1] = row
+        if replace_last(self._messages, row):
             self.message_changed.emit(row)
-
-    @Slot()
-    def _on_idle(self) -> None:
-        self.busy_changed.emit(self.busy)
 
     @Slot(int)
     def _on_versions_changed(self, conversation_id: int) -> None:

@@ -31,14 +31,14 @@ class ChatParameters(QObject):
 
     @property
     def setup(self) -> ChatSetup:
-        """The chat's values."""
-        if self._own is not None:
-            return self._own
-        default = setup_from(self.presets.default)
-        if self._conversation is None:
-            return default
-        # A chat from before there were presets: its prompt is its own.
-        return dataclasses.replace(default, system_prompt=self._conversation.system_prompt)
+        """The values of the chat that is shown."""
+        return self._own if self._own is not None else self._saved(self._conversation)
+
+    def of(self, conversation: Conversation | None) -> ChatSetup:
+        """The values of any chat."""
+        shown = self._conversation
+        is_shown = (shown and shown.id) == (conversation and conversation.id)
+        return self._own if is_shown and self._own is not None else self._saved(conversation)
 
     @property
     def preset(self) -> Preset | None:
@@ -60,9 +60,7 @@ class ChatParameters(QObject):
         before, self._conversation = self._conversation, conversation
         if self._saving and before and conversation and before.id == conversation.id:
             return  # what is known here is newer
-        self._own = None
-        if conversation is not None and conversation.parameters is not None:
-            self._own = setup_from_json(conversation.parameters, conversation.system_prompt)
+        self._own = _own(conversation)
         self.changed.emit()
 
     def change(self, setup: ChatSetup) -> None:
@@ -76,6 +74,17 @@ class ChatParameters(QObject):
             saving = self._storage.run(ChatStore.set_parameters, chat.id, setup.system_prompt, parameters)
             saving.then(self._on_saved, self._on_not_saved)
 
+    def _saved(self, conversation: Conversation | None) -> ChatSetup:
+        """The values that a chat was saved with, or else those of the default preset."""
+        own = _own(conversation)
+        if own is not None:
+            return own
+        default = setup_from(self.presets.default)
+        if conversation is None:
+            return default
+        # A chat from before there were presets: its prompt is its own.
+        return dataclasses.replace(default, system_prompt=conversation.system_prompt)
+
     def _on_saved(self, conversation: Conversation) -> None:
         self._saving -= 1
         self.saved.emit(conversation)
@@ -83,3 +92,9 @@ class ChatParameters(QObject):
     def _on_not_saved(self, error: StorageError) -> None:
         self._saving -= 1
         self._storage.failed.emit(error)
+
+
+def _own(conversation: Conversation | None) -> ChatSetup | None:
+    if conversation is None or conversation.parameters is None:
+        return None
+    return setup_from_json(conversation.parameters, conversation.system_prompt)

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from app.chat.not_now import while_answering
 from app.chat.notices import Action
 from app.chat.session import ChatSession
 from app.i18n import tr
 from app.storage import ChatStore, MessageRow
 from app.storage.thread import StorageThread
 from app.storage.trash import DeletedTurn
-from engine.errors import EngineError
 
 
 class TurnsController(QObject):
@@ -94,8 +94,5 @@ class TurnsController(QObject):
         """Whether no answer is being written to the chat; says so if one is."""
         if not self._session.busy or self._session.answering_id not in (None, chat):
             return True
-        error = EngineError(
-            tr("An answer is being written."), action=tr("Stop it with Escape, or wait for its end.")
-        )
-        self._session.failed.emit(error)
+        self._session.failed.emit(while_answering())
         return False

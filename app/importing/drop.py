@@ -1,37 +1,27 @@
-"""Files that are dropped on the window are imported."""
+"""Files that are dropped on the window: chats are imported, texts are attached."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from PySide6.QtCore import QMimeData, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow
 
-from app.importing.sources import SUFFIXES
+from app.widgets.mime import local_files
 
 
 class DropWindow(QMainWindow):
-    """A main window that takes files with chats."""
+    """A main window that takes files."""
 
     files_dropped = Signal(object)  # list of Path
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Take what can be imported; the rest goes where it went before."""
-        if importable(event.mimeData()):
+        """Take files; the rest goes where it went before."""
+        if local_files(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Say which files were dropped."""
-        paths = importable(event.mimeData())
+        paths = local_files(event.mimeData())
         if paths:
             event.acceptProposedAction()
             self.files_dropped.emit(paths)
-
-
-def importable(data: QMimeData) -> list[Path]:
-    """The local files in what is dragged, if all of them may hold chats."""
-    urls = data.urls()
-    paths = [Path(url.toLocalFile()) for url in urls if url.isLocalFile()]
-    fitting = [path for path in paths if path.suffix.lower() in SUFFIXES]
-    return fitting if fitting and len(fitting) == len(urls) else []

@@ -42,6 +42,13 @@ class Conversations(Store):
         with reading(self.path, tr("The chat could not be read.")):
             return self._conversation(conversation_id)
 
+    def present_conversation(self, conversation_id: int) -> Conversation:
+        """One chat; `StorageError` also if it is deleted."""
+        chat = self.conversation(conversation_id)
+        if chat.deleted is not None:
+            raise StorageError(tr("This chat was deleted."), action=tr("Choose another chat."))
+        return chat
+
     def conversations(self, search: str | None = None, *, archived: bool | None = False) -> list[Summary]:
         """The chats, pinned ones first, then the latest change.
 

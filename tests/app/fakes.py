@@ -160,6 +160,14 @@ class ScriptedEngine:
     def status(self) -> EngineStatus:
         return self.factory.status
 
+    def count_tokens(self, text: str) -> int:
+        """A token for each word."""
+        return len(text.split())
+
+    def count_prompt(self, messages: Sequence[Message]) -> int:
+        """The same, and three for each turn."""
+        return sum(self.count_tokens(message.content) + 3 for message in messages)
+
     def close(self) -> None:
         self.closed = True
 

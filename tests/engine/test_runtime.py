@@ -79,6 +79,7 @@ def test_a_second_turn_reuses_the_first_and_answers_the_same_as_a_fresh_run(
 ) -> None:
     first, finished = answer(engine, CHAT)
     assert finished.stats.reused_tokens == 0
+    assert finished.stats.prompt_tokens == engine.count_prompt(CHAT)
     longer = [*CHAT, Message("assistant", first), QUESTION]
     second, again = answer(engine, longer)
     assert again.stats.reused_tokens >= finished.stats.prompt_tokens

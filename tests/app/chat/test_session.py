@@ -233,11 +233,11 @@ def test_a_message_that_cannot_be_saved_is_given_back_and_not_answered(
         raise StorageError("Your message could not be saved.", why="The disk is full.", action="Free space.")
 
     monkeypatch.setattr(ChatStore, "begin_exchange", full)
-    refused: list[str] = []
-    session.refused.connect(refused.append)
+    refused: list[tuple[object, str]] = []
+    session.refused.connect(lambda chat, text: refused.append((chat, text)))
     with qtbot.waitSignal(session.failed):
         session.send("precious words")
-    assert refused == ["precious words"]
+    assert refused == [(None, "precious words")]
     assert not session.busy
     assert read(qtbot, storage, ChatStore.conversations) == []  # no empty chat is left behind
     assert not factory.engine.conversations

@@ -9,8 +9,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from app.chat.composer import ComposerState
 from app.chat.message import AssistantMessage
+from app.composer.composer import ComposerState
 from app.dialogs import MessageDialog
 from app.export.dialog import ExportDialog
 from app.paths import database_path

@@ -9,7 +9,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.chat.composer import MessageEdit
+from app.composer.edit import MessageEdit
 from app.dialogs import MessageDialog
 from app.importing.drop import DropWindow
 from app.importing.flow import ImportFlow
@@ -154,9 +154,18 @@ def test_the_message_field_leaves_such_files_to_the_window(qtbot: QtBot) -> None
     qtbot.addWidget(edit)
     data = QMimeData()
     data.setText("words")
-    assert edit.canInsertFromMimeData(data)
+    place, actions = QPoint(5, 5), Qt.DropAction.CopyAction
+    buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+
+    def enters() -> bool:
+        enter = QDragEnterEvent(place, actions, data, buttons, keys)
+        enter.ignore()
+        edit.dragEnterEvent(enter)
+        return enter.isAccepted()
+
+    assert enters()
     data.setUrls([QUrl.fromLocalFile("/x/a.json")])
-    assert not edit.canInsertFromMimeData(data)
+    assert not enters()
 
 
 def test_files_are_dropped_on_the_window(qtbot: QtBot, tmp_path: Path) -> None:
@@ -179,8 +188,8 @@ def test_files_are_dropped_on_the_window(qtbot: QtBot, tmp_path: Path) -> None:
     chats, archive = QUrl.fromLocalFile("/x/a.json"), QUrl.fromLocalFile("/x/b.ZIP")
     assert drop(chats, archive)
     assert dropped == [[Path("/x/a.json"), Path("/x/b.ZIP")]]
-    assert not drop(QUrl.fromLocalFile("/x/a.png"))
-    assert not drop(chats, QUrl.fromLocalFile("/x/a.png"))
+    assert drop(QUrl.fromLocalFile("/x/a.txt"))  # to be attached
+    assert not drop(chats, QUrl("https://example.org/a.json"))
     assert not drop(QUrl("https://example.org/a.json"))
     assert not drop()
-    assert len(dropped) == 1
+    assert len(dropped) == 2

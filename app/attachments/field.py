@@ -1,0 +1,142 @@
+"""The files of a message that is being written: chips, adding and removing, what could not be attached."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
+
+from app.attachments.chips import ChipRow
+from app.attachments.form import Attachment, with_files
+from app.attachments.reading import ReadFiles, read_files
+from app.chat.notice_bar import NoticeBar
+from app.chat.notices import MessageNotice
+from app.i18n import tr
+from app.paths import documents_dir
+from app.widgets.background import Background
+from engine.errors import EngineError
+
+_MOST_ERRORS = 4  # that are told at once
+
+
+class AttachmentField(QWidget):
+    """Hidden while there is nothing to show. Files are read in another thread, in their order."""
+
+    changed = Signal()
+    chats_found = Signal(object)  # list of Path: files with chats among those that were dropped
+    left = Signal()  # the last chip is gone that had the keyboard
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._files: tuple[Attachment, ...] = ()
+        self._waiting: list[tuple[tuple[Path, ...], bool]] = []  # files to be read; whether they may be chats
+        self._folder = ""  # the last that was chosen from
+        self._background: Background[ReadFiles] = Background(tr("Reading the file"), self)
+        self.row = ChipRow(removable=True)
+        self.row.removed.connect(self._remove)
+        self.notice = NoticeBar(dismissable=True)
+        self.notice.dismissed.connect(self._show)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(self.notice)
+        column.addWidget(self.row)
+        self.hide()
+
+    @property
+    def files(self) -> tuple[Attachment, ...]:
+        """The attached files."""
+        return self._files
+
+    @property
+    def reading(self) -> bool:
+        """Whether files are still being read."""
+        return self._background.busy
+
+    def set_files(self, files: Sequence[Attachment]) -> None:
+        """Replace them all, as when another chat is opened."""
+        self.notice.show_notice(None)
+        self._set(tuple(files))
+
+    def forget_reading(self) -> None:
+        """What is being read belonged to another message."""
+        self._waiting.clear()
+        self._background.forget()
+
+    def add(self, files: Sequence[Attachment]) -> None:
+        """Attach texts that are there already."""
+        self._set(with_files(self._files, files))
+
+    def add_paths(self, paths: Sequence[Path], *, may_be_chats: bool = False) -> None:
+        """Read files and attach them; with `may_be_chats`, files with chats are told of instead."""
+        self._waiting.append((tuple(paths), may_be_chats))
+        self._read_next()
+
+    def ask(self) -> QFileDialog:
+        """Ask for files."""
+        dialog = QFileDialog(self.window(), tr("Attach text files"), self._folder or str(documents_dir()))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.filesSelected.connect(self._on_chosen)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        return dialog
+
+    def show_tokens(self, tokens: Sequence[int]) -> None:
+        """Say how long each file is; ignored where the files are others by now."""
+        if len(tokens) == len(self.row.chips):
+            for chip, count in zip(self.row.chips, tokens, strict=True):
+                chip.show_tokens(count)
+
+    def _on_chosen(self, names: list[str]) -> None:
+        paths = [Path(name) for name in names]
+        self._folder = str(paths[0].parent) if paths else self._folder
+        self.add_paths(paths)
+
+    def _read_next(self) -> None:
+        if self._waiting and not self._background.busy:
+            paths, may_be_chats = self._waiting.pop(0)
+            self._background.run(
+                lambda: read_files(paths, sort_out_chats=may_be_chats), self._on_read, self._on_failed
+            )
+
+    def _on_read(self, read: ReadFiles) -> None:
+        self._tell(read.errors)
+        if read.attachments:
+            self.add(read.attachments)
+        if read.chats:
+            self.chats_found.emit(list(read.chats))
+        self._read_next()
+
+    def _on_failed(self, error: EngineError) -> None:
+        self._tell([error])
+        self._read_next()
+
+    def _tell(self, errors: Sequence[EngineError]) -> None:
+        told = [str(error) for error in errors[:_MOST_ERRORS]]
+        if len(errors) > len(told):
+            told.append(tr("{n} more files were not attached.", n=len(errors) - len(told)))
+        self.notice.show_notice(MessageNotice("warning", "\n".join(told)) if told else None)
+        self._show()
+
+    def _remove(self, place: int) -> None:
+        had_focus = self.row.isAncestorOf(self.focusWidget()) if self.focusWidget() is not None else False
+        self._set((*self._files[:place], *self._files[place + 1 :]))
+        if not had_focus:
+            return
+        chips = self.row.chips
+        if chips:
+            chips[min(place, len(chips) - 1)].open.setFocus(Qt.FocusReason.OtherFocusReason)
+        else:
+            self.left.emit()
+
+    def _set(self, files: tuple[Attachment, ...]) -> None:
+        changed, self._files = files != self._files, files
+        self.row.show_files(files)
+        self._show()
+        if changed:
+            self.changed.emit()
+
+    def _show(self) -> None:
+        self.setVisible(bool(self._files) or bool(self.notice.text))

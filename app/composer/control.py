@@ -1,0 +1,275 @@
+"""Joins the composer to the session and the store: drafts, what waits, messages sent before, tokens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.attachments.form import merged
+from app.chat.model_strip import ModelStrip
+from app.chat.session import ChatSession
+from app.composer.composer import Composer, ComposerState
+from app.composer.count import Counted, Question
+from app.composer.history import MessageHistory
+from app.composer.meter import TokenMeter
+from app.composer.room import refusal
+from app.composer.waiting import WaitingMessages, ended_well
+from app.engine_factory import TokenCounter
+from app.i18n import tr
+from app.storage import ChatStore, Conversation, MessageRow
+from app.storage.thread import StorageThread
+from engine.events import GenerationStats
+
+
+class ComposerControl(QObject):
+    """Nothing that is written is lost: it is in the composer, waits, or was sent; and it is on the disk."""
+
+    chats_found = Signal(object)  # list of Path: files with chats among those that were dropped
+
+    def __init__(
+        self,
+        composer: Composer,
+        session: ChatSession,
+        storage: StorageThread,
+        strip: ModelStrip,
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self.composer, self._session, self._storage, self._strip = composer, session, storage, strip
+        self.waiting = WaitingMessages(storage)
+        self.meter = TokenMeter(self._question, self)
+        self._history = MessageHistory()
+        self._removed: list[str] = []  # messages that waited and were removed: Up brings them back
+        self._chat: int | None = None  # the chat whose draft the composer holds
+        self._restoring = False  # the composer changes without the user
+        self._ended: MessageRow | None = None  # the answer that ended last, until what waits has followed
+        self._used: int | None = None  # tokens in the context, while an answer is written to the chat
+        self._connect()
+        self._on_opened(None, [])
+
+    @Slot(object)
+    def use_counter(self, counter: TokenCounter | None) -> None:
+        """Another model counts the tokens, or none."""
+        self.meter.use(counter)
+        self.refresh()
+
+    def suggest(self, text: str) -> None:
+        """Put a text into the field, to be sent or changed."""
+        self.composer.set_text(text)
+
+    def attach(self) -> None:
+        """Ask for files to attach."""
+        self.composer.files.ask()
+
+    @Slot(object)
+    def take_files(self, paths: list[Path]) -> None:
+        """Attach the files that were dropped; `chats_found` tells of those with chats."""
+        self.composer.files.add_paths(paths, may_be_chats=True)
+
+    @Slot()
+    def refresh(self) -> None:
+        """Show what can be done now."""
+        session = self._session
+        shown = session.conversation.id if session.conversation else None
+        if session.busy:
+            elsewhere = session.answering_id not in (None, shown)
+            reason = tr("An answer is being written in another chat. Escape stops it.") if elsewhere else ""
+            self.composer.set_state(ComposerState.GENERATING, reason)
+        elif session.model is None:
+            if self._strip.loading:
+                reason = tr("You can write already. Sending works once the model is loaded.")
+            else:
+                reason = tr("You can write, but there is no model yet that could answer.")
+            self.composer.set_state(ComposerState.UNAVAILABLE, reason)
+        else:
+            self.composer.set_state(ComposerState.READY)
+
+    def _connect(self) -> None:
+        session, composer = self._session, self.composer
+        composer.send_requested.connect(self._send)
+        composer.wait_requested.connect(self._let_wait)
+        composer.stop_requested.connect(session.stop)
+        composer.changed.connect(self._on_changed)
+        composer.waiting.edit_requested.connect(self._edit_waiting)
+        composer.waiting.remove_requested.connect(self._remove_waiting)
+        composer.files.chats_found.connect(self.chats_found)
+        composer.edit.call_back = self._call_back
+        self.meter.counted.connect(self._on_counted)
+        self._strip.changed.connect(self.refresh)
+        session.opened.connect(self._on_opened)
+        session.begun.connect(self._on_begun)
+        session.refused.connect(self._give_back)
+        session.messages_changed.connect(lambda _rows: self._count())
+        session.message_finished.connect(self._on_finished)
+        session.stats.connect(self._on_stats)
+        session.busy_changed.connect(self._on_busy)
+
+    # Drafts
+
+    @Slot(object, object)
+    def _on_opened(self, conversation: Conversation | None, _rows: object) -> None:
+        self._chat = chat = conversation.id if conversation else None
+        self._used = None
+        self._history.leave()  # the draft on the disk has what was being written
+        self._removed.clear()
+        self.composer.files.forget_reading()
+        self._fill("")
+        self.composer.waiting.show_message(self.waiting.of(chat))
+        self._storage.flush()
+        # What waits for nothing any more, since the program ended, comes back into the composer.
+        read = ChatStore.draft if self.waiting.of(chat) else ChatStore.take_back_next
+        self._storage.run(read, chat).then(lambda draft: self._restore(chat, draft))
+        self.refresh()
+
+    @Slot(object)
+    def _on_begun(self, conversation: Conversation) -> None:
+        self._chat = conversation.id
+        self.waiting.begun(conversation.id)
+        self.composer.waiting.show_message(self.waiting.of(conversation.id))
+        if self.composer.content:
+            self._save_draft()
+
+    def _restore(self, chat: int | None, draft: str) -> None:
+        if self._chat == chat and draft:
+            written = self.composer.content  # typed while it was read
+            self._fill(merged(draft, written) if written else draft)
+
+    def _fill(self, content: str) -> None:
+        self._restoring = True
+        self.composer.set_content(content)
+        self._restoring = False
+
+    def _save_draft(self) -> None:
+        self._storage.save_draft(self._chat, self._history.to_keep(self.composer.content))
+
+    @Slot()
+    def _on_changed(self) -> None:
+        if not self._restoring:
+            self._save_draft()
+        self._count()
+
+    # Sending and waiting
+
+    @Slot(str)
+    def _send(self, message: str) -> None:
+        if self._session.busy or self._session.model is None or self._is_too_long(message):
+            return
+        self.composer.set_content(self._history.leave())
+        self._removed.clear()
+        self._session.send(message)
+
+    def _is_too_long(self, message: str) -> bool:
+        counted = self.meter.of(message) or self.meter.of(self.composer.content)
+        why = "" if counted is None else refusal(counted.room, len(counted.files))
+        self.composer.refuse(why)
+        return bool(why)
+
+    @Slot(str)
+    def _let_wait(self, message: str) -> None:
+        if self.waiting.of(self._chat):
+            self.composer.refuse(tr("One message waits already. Edit or remove that one first."))
+            return
+        self.waiting.put(self._chat, message)
+        self.composer.waiting.show_message(message)
+        self.composer.set_content(self._history.leave())
+
+    @Slot()
+    def _edit_waiting(self) -> None:
+        self._take_back(self._chat)
+        self.composer.edit.setFocus()
+
+    @Slot()
+    def _remove_waiting(self) -> None:
+        self._removed.append(self.waiting.remove(self._chat))
+        self.composer.waiting.show_message("")
+        self.composer.edit.setFocus()
+
+    def _take_back(self, chat: int | None) -> None:
+        """What waits in a chat comes back into its composer, in front of what is written there."""
+        if chat != self._chat:
+            self.waiting.release(chat)  # it is on the disk, and comes back when the chat is opened
+            return
+        message = self.waiting.of(chat)
+        if message:
+            self._show_again(message)
+            self.waiting.remove(chat)
+
+    def _show_again(self, message: str) -> None:
+        self.composer.waiting.show_message("")
+        written = self._history.to_keep(self.composer.content)
+        self._history.leave()
+        self._fill(merged(message, written))
+        self._save_draft()
+        self._storage.flush()  # first on the disk here, then gone there
+
+    @Slot(object, str)
+    def _give_back(self, chat: int | None, message: str) -> None:
+        """A message could not be saved in its chat."""
+        if chat == self._chat:
+            self._show_again(message)
+            self._storage.run(ChatStore.save_next, chat, "")
+        else:
+            self._storage.run(ChatStore.save_next, chat, message)
+
+    @Slot(object)
+    def _on_finished(self, row: MessageRow) -> None:
+        self._ended = row
+
+    @Slot(bool)
+    def _on_busy(self, busy: bool) -> None:
+        self.refresh()
+        if not busy:
+            self._used = None
+            self._count()
+            QTimer.singleShot(0, self, self._follow)  # when all have heard of the end
+
+    @Slot()
+    def _follow(self) -> None:
+        """An answer has ended: send what waits, or give it back."""
+        if self._session.busy:
+            return
+        ended, self._ended = self._ended, None
+        chat = self._chat if ended is None else ended.conversation_id
+        if ended is None or not ended_well(ended):
+            self._take_back(chat)
+        while self.waiting and self._session.model is None:
+            self._take_back(self.waiting.first(chat))
+        if self.waiting:
+            place = self.waiting.first(chat)
+            message = self.waiting.release(place)
+            if place == self._chat:
+                self.composer.waiting.show_message("")
+            self._session.send_waiting(place, message)
+
+    # Messages sent before
+
+    def _call_back(self, step: int) -> bool:
+        sent = [row.content for row in self._session.messages if row.role == "user"]
+        found = self._history.step([*sent, *self._removed], self.composer.content, step)
+        if found is None:
+            return False
+        self.composer.set_content(found)
+        return True
+
+    # Tokens
+
+    def _question(self) -> Question | None:
+        session, message = self._session, self.composer.content
+        if session.model is None or not message.strip():
+            return None
+        rows = () if self._used is not None else tuple(session.messages)
+        context = session.model.context_length
+        return Question(message, session.system_prompt, rows, context, session.params, self._used)
+
+    def _count(self) -> None:
+        self.meter.update(busy=self._session.busy)
+
+    @Slot(object)
+    def _on_stats(self, stats: GenerationStats) -> None:
+        if self._session.answering_id == self._chat:
+            self._used = stats.context_used
+
+    @Slot(object)
+    def _on_counted(self, counted: Counted | None) -> None:
+        self.composer.show_count(counted)

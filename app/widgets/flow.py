@@ -1,0 +1,86 @@
+"""A layout that puts widgets side by side and goes on below where a line is full, as words in a text."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QMargins, QPoint, QRect, QSize, Qt
+from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
+
+
+class FlowLayout(QLayout):
+    """Lines of widgets in their own sizes; `right`: lines end at the right edge instead of beginning left."""
+
+    def __init__(self, parent: QWidget | None = None, *, spacing: int = 6, right: bool = False) -> None:
+        super().__init__(parent)
+        self._items: list[QLayoutItem] = []
+        self._right = right
+        self.setContentsMargins(QMargins())
+        self.setSpacing(spacing)
+
+    def addItem(self, item: QLayoutItem) -> None:
+        """Called by `addWidget`."""
+        self._items.append(item)
+
+    def count(self) -> int:
+        """How many widgets there are."""
+        return len(self._items)
+
+    def itemAt(self, index: int) -> QLayoutItem | None:
+        """The widget at a place."""
+        return self._items[index] if 0 <= index < len(self._items) else None
+
+    def takeAt(self, index: int) -> QLayoutItem | None:
+        """Take a widget out."""
+        return self._items.pop(index) if 0 <= index < len(self._items) else None
+
+    def expandingDirections(self) -> Qt.Orientation:
+        """It takes no more than it needs."""
+        return Qt.Orientation(0)
+
+    def hasHeightForWidth(self) -> bool:
+        """The narrower, the higher."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """The height of all lines."""
+        lines = self._lines(width)
+        return sum(height for _, height in lines) + self.spacing() * max(0, len(lines) - 1)
+
+    def sizeHint(self) -> QSize:
+        """As wide as the widest widget; the height follows from the width."""
+        return self.minimumSize()
+
+    def minimumSize(self) -> QSize:
+        """Room for the widest widget."""
+        size = QSize()
+        for item in self._items:
+            size = size.expandedTo(item.sizeHint())
+        return size
+
+    def setGeometry(self, rect: QRect) -> None:
+        """Place the widgets."""
+        super().setGeometry(rect)
+        top = rect.top()
+        for items, height in self._lines(rect.width()):
+            widths = [min(item.sizeHint().width(), rect.width()) for item in items]
+            left = rect.left()
+            if self._right:
+                left = rect.right() + 1 - sum(widths) - self.spacing() * (len(items) - 1)
+            for item, width in zip(items, widths, strict=True):
+                item.setGeometry(QRect(QPoint(left, top), QSize(width, height)))
+                left += width + self.spacing()
+            top += height + self.spacing()
+
+    def _lines(self, width: int) -> list[tuple[list[QLayoutItem], int]]:
+        """The widgets of each line, and its height."""
+        lines: list[tuple[list[QLayoutItem], int]] = []
+        used = 0
+        for item in self._items:
+            size = item.sizeHint()
+            if not lines or used + self.spacing() + size.width() > width:
+                lines.append(([item], size.height()))
+                used = size.width()
+            else:
+                items, height = lines[-1]
+                lines[-1] = ([*items, item], max(height, size.height()))
+                used += self.spacing() + size.width()
+        return lines
