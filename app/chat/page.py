@@ -33,7 +33,7 @@ class ChatPage(QWidget):
 
     def __init__(self, session: ChatSession, storage: StorageThread, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._session = session
+        self._session, self._storage = session, storage
         self.turns = TurnsController(session, storage, self)
         self.title = ElidedText()
         self.view = ConversationView()
