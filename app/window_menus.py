@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Commands = list[Command | None]
 
-NEED_CHAT = ("rename", "pin", "archive", "duplicate", "delete")
+NEED_CHAT = ("rename", "pin", "archive", "duplicate", "delete", "details")
 NEED_MODEL_AT_REST = ("regenerate", "continue", "edit_last")
 
 
@@ -43,6 +43,9 @@ def chat_menu(window: MainWindow) -> Commands:
         Command("continue", tr("&Continue the answer"), "", chat.go_on),
         Command("edit_last", tr("Edit the &last question"), "Ctrl+Shift+E", chat.edit_last),
         Command("stop", tr("&Stop the answer"), "", session.stop),
+        None,
+        Command("parameters", tr("Parameters &for this chat…"), "Ctrl+P", chat.parameters),
+        Command("details", tr("De&tails of the last answer…"), "Ctrl+I", chat.details),
         None,
         Command("export", tr("&Export chats…"), "Ctrl+E", window.program.export_chats),
         Command("import", tr("&Import chats…"), "", window.importing.ask),

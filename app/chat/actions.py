@@ -8,6 +8,7 @@ from PySide6.QtCore import QPoint, QSize, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
 
+from app.chat.again import params_again
 from app.chat.code import CopyButton
 from app.chat.notices import Action
 from app.chat.plain import plain_text
@@ -86,6 +87,9 @@ class MessageActions(QWidget):
             add("redo", tr("Regenerate this answer"), lambda: self.action.emit(Action.REGENERATE))
             if self._last and row is not None and row.content.strip():
                 add("continue", tr("Continue this answer"), lambda: self.action.emit(Action.CONTINUE))
+            if row is not None and params_again(row) is not None:
+                add("redo", tr("Answer again with the same seed"), lambda: self.action.emit(Action.AGAIN))
+            add("info", tr("Details and seed…"), lambda: self.action.emit(Action.ABOUT))
         else:
             add("copy", tr("Copy message"), self.copy.copy)
         add("rename", tr("Edit this message"), self.edit_requested.emit)

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
+from app.chat.boundary import boundary_of
 from app.chat.message import AssistantMessage, UserMessage, make_view
 from app.chat.notices import Action
 from app.i18n import tr
@@ -113,12 +114,20 @@ class MessageColumn(QWidget):
             return last
         return None
 
+    def change(self, row: MessageRow) -> None:
+        """More is known about the answer under way, not about its text."""
+        view = self.streaming_view(row.id)
+        if view is not None:
+            self.rows[-1] = view.row = row
+            self._show_boundary()
+
     def finish(self, row: MessageRow) -> None:
         """The last answer has ended as `row` says."""
         view = self.streaming_view(row.id)
         if view is not None:
             self.rows[-1] = row
             view.finish(row)
+            self._show_boundary()
 
     @Slot()
     def show_earlier(self) -> None:
@@ -208,6 +217,12 @@ class MessageColumn(QWidget):
         self.later.setText(tr("Show later messages ({n})", n=later))
         for view in self.views:
             view.set_last(view is self.views[-1] and not later)
+        self._show_boundary()
+
+    def _show_boundary(self) -> None:
+        boundary = boundary_of(self.rows)
+        for view in self.views:
+            view.show_boundary(view.row.id == boundary)
 
     def _discard(self, view: UserMessage | AssistantMessage) -> None:
         self._messages.removeWidget(view)

@@ -57,6 +57,16 @@ class ChatCommands:
             self._sidebar.show()
             self._chats.delete(self._session.conversation.id)
 
+    def parameters(self) -> None:
+        """Change how the chat is answered."""
+        self._page.parameters.open_parameters()
+
+    def details(self) -> None:
+        """Show how the last answer was written."""
+        last = next((row for row in reversed(self._session.messages) if row.role == "assistant"), None)
+        if last is not None:
+            self._page.show_details(last.id)
+
     def go_on(self) -> None:
         """Continue the last answer where it ends."""
         last = self._session.messages[-1:]

@@ -49,6 +49,8 @@ class Generation(QObject):
     stats = Signal(object)  # GenerationStats of the answer that is shown
     row_changed = Signal(object)  # MessageRow of an answer under way: what the model reads for it is known
     ended = Signal(object)  # MessageRow, of the answer that is shown
+    remaining_changed = Signal(int, int)  # id of the answer that is shown and has ended, how many have not
+    searching = Signal(int, int, int)  # id, beams, tokens so far
     idle = Signal()  # the last of all answers has ended
     saved = Signal()  # the end of one is on the disk, too
     versions_changed = Signal(int)  # the chat's id: a search has found other versions, or empty ones are gone
@@ -129,6 +131,9 @@ class Generation(QObject):
             answer.stats = stats
             if message_id == self._shown:
                 self.stats.emit(stats)
+                beams = int((answer.row.params or {}).get("beams", 1))
+                if beams > 1:
+                    self.searching.emit(message_id, beams, stats.generated_tokens)
 
     @Slot(int, object)
     def _on_finished(self, message_id: int, finished: Finished) -> None:
@@ -179,6 +184,8 @@ class Generation(QObject):
             self.ended.emit(row)
         elif not row.content:  # another version without a word is of no use to anybody
             self._storage.run(ChatStore.drop_empty_version, message_id).then(self.versions_changed.emit)
+        if self._shown is not None and self._shown not in self._answers:
+            self.remaining_changed.emit(self._shown, self.remaining)
         if not self._answers:
             self.idle.emit()
 

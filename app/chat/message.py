@@ -11,11 +11,12 @@ from app.attachments.chips import ChipRow
 from app.attachments.form import parse
 from app.chat.actions import MessageActions
 from app.chat.body import MessageBody
+from app.chat.boundary import BoundaryLine
 from app.chat.editor import MessageEditor
 from app.chat.notice_bar import NoticeBar
 from app.chat.notices import figures_line, figures_tip, notice_for
 from app.chat.text_area import PlainArea
-from app.i18n import tr
+from app.i18n import tr, tr_count
 from app.storage.rows import MessageRow, MessageState
 from app.theme import mark, theme
 from app.widgets.elided import ElidedText
@@ -56,6 +57,7 @@ class MessageView(QWidget):
         self.row = row
         self._words = words
         self.editor: MessageEditor | None = None
+        self.boundary: BoundaryLine | None = None
         self.tools = MessageActions(self.content, words.copy)
         self.tools.action.connect(self.action)
         self.tools.version_requested.connect(self.version_requested)
@@ -71,6 +73,17 @@ class MessageView(QWidget):
     def set_last(self, last: bool) -> None:
         """Whether this is the last message: only its answer can be continued."""
         self.tools.show_row(self.row, last=last)
+
+    def show_boundary(self, shown: bool) -> None:
+        """Draw a line above: the model sees nothing before this message."""
+        if shown and self.boundary is None:
+            self.boundary = BoundaryLine()
+            self._column.insertWidget(0, self.boundary)
+        elif not shown and self.boundary is not None:
+            self._column.removeWidget(self.boundary)
+            self.boundary.hide()
+            self.boundary.deleteLater()
+            self.boundary = None
 
     @Slot()
     def begin_edit(self) -> None:
@@ -94,7 +107,7 @@ class MessageView(QWidget):
         editor.cancelled.connect(self._end_edit)
         editor.changed.connect(self.edit_changed)
         self._show_parts(False)
-        self._column.insertWidget(0, editor)
+        self._column.insertWidget(0 if self.boundary is None else 1, editor)
         return editor
 
     def _end_edit(self) -> None:
@@ -167,6 +180,7 @@ class AssistantMessage(MessageView):
         self.setAccessibleName(tr("Answer of {model}", model=row.model or tr("the model")))
         self._text: list[str] = [row.content]
         self._last = False
+        self._searching = False  # a beam search tells how far it is below the text that is certain
         self._body = MessageBody()
         self._waiting = QLabel()
         mark(self._waiting, muted=True)
@@ -214,7 +228,8 @@ class AssistantMessage(MessageView):
     def append(self, text: str) -> None:
         """Add streamed text."""
         self._text.append(text)
-        self._waiting.hide()
+        if not self._searching:
+            self._waiting.hide()
         self._body.append(text)
 
     def show_prompt_progress(self, progress: PromptProgress) -> None:
@@ -224,6 +239,22 @@ class AssistantMessage(MessageView):
             self._waiting.setText(tr("Reading the conversation: {percent}%", percent=percent))
         else:
             self._waiting.setText(tr("Thinking of the first word…"))
+
+    def show_search(self, beams: int, tokens: int) -> None:
+        """Say how far a beam search is, whose text appears only as far as all beams agree."""
+        self._searching = True
+        text = tr("Following {n} beginnings at once, {tokens} tokens so far…", n=beams, tokens=tokens)
+        self._waiting.setText(text)
+        self._waiting.show()
+
+    def show_remaining(self, answers: int) -> None:
+        """This answer has ended, and so many others to the same question are still being written."""
+        self._waiting.setText(
+            tr_count(
+                "{count} more answer is being written…", "{count} more answers are being written…", answers
+            )
+        )
+        self._waiting.setVisible(answers > 0)
 
     def finish(self, row: MessageRow) -> None:
         """The answer has ended as `row` says."""

@@ -11,6 +11,7 @@ from app.panel.time_parts import largest, time_parts
 from app.storage.figures import stats_from_json
 from app.storage.rows import MessageRow, MessageState
 from engine.events import FinishReason, GenerationStats
+from engine.params import OverflowPolicy
 
 
 class Action(StrEnum):
@@ -22,6 +23,9 @@ class Action(StrEnum):
     SHOW_VERSION = "show_version"  # the message id is the other version's
     NEW_CHAT = "new_chat"
     CALIBRATE = "calibrate"
+    ABOUT = "about"  # the message: how it was written
+    AGAIN = "again"  # the same answer, with its own seed and parameters
+    PARAMETERS = "parameters"  # of the chat
     DETAILS = "details"
 
 
@@ -43,10 +47,15 @@ def notice_for(row: MessageRow) -> MessageNotice | None:
     if row.state is MessageState.ERROR:
         text = row.note or tr("The answer could not be written.")
         if row.reason == FinishReason.CONTEXT_FULL:  # trying again would only fail again
-            return MessageNotice("error", text, Action.NEW_CHAT, tr("New chat"))
+            if _may_drop(row):
+                return MessageNotice("error", text, Action.NEW_CHAT, tr("New chat"))
+            hint = tr("Or let earlier messages give way from now on.")
+            return MessageNotice("error", f"{text} {hint}", Action.PARAMETERS, tr("Parameters…"))
         return MessageNotice("error", text, Action.REGENERATE, tr("Try again"))
     if row.reason == FinishReason.CONTEXT_FULL:
         text = row.note or tr("The conversation fills the model's context: there is no room for more text.")
+        if _may_drop(row):
+            return MessageNotice("warning", text, Action.CONTINUE, tr("Continue"))
         hint = tr("A new chat starts with an empty context; this one stays as it is.")
         return MessageNotice("warning", f"{text} {hint}", Action.NEW_CHAT, tr("New chat"))
     if row.state is MessageState.STOPPED:
@@ -61,11 +70,18 @@ def notice_for(row: MessageRow) -> MessageNotice | None:
     return None
 
 
+def _may_drop(row: MessageRow) -> bool:
+    """Whether the answer was asked for with earlier messages giving way where the context is full."""
+    policy: object = (row.params or {}).get("overflow", OverflowPolicy.STOP)
+    return policy != OverflowPolicy.STOP
+
+
 def figures_line(row: MessageRow) -> str:
     """A short line of figures of an answer; empty when there are none."""
-    if row.stats is None:
-        return ""
-    return describe(stats_from_json(row.stats, hits=False))
+    parts = [] if row.stats is None else [describe(stats_from_json(row.stats, hits=False))]
+    if row.seen_from is not None:
+        parts.append(tr("without earlier messages"))
+    return " · ".join(part for part in parts if part)
 
 
 def figures_tip(row: MessageRow) -> str:

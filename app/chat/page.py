@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
+from app.chat.boundary import left_out
+from app.chat.details import DetailsDialog
 from app.chat.model_strip import ModelStrip
 from app.chat.notice_bar import NoticeBar
 from app.chat.notices import Action
+from app.chat.parameters_button import ParametersButton
 from app.chat.session import ChatSession
 from app.chat.turns import TurnsController
 from app.chat.view import COLUMN_CHARACTERS, SIDE, ConversationView
@@ -77,6 +80,7 @@ class ChatPage(QWidget):
         heading(self.title, 1.1)
         self.sidebar_button = _tool("panel-left", tr("Show or hide the list of chats"))
         self.sidebar_button.clicked.connect(self.sidebar_toggled)
+        self.parameters = ParametersButton(self._session)
         self.export_button = _tool("export", tr("Export this chat"))
         self.export_button.clicked.connect(self.export_requested)
         self.panel_button = _tool("panel-right", tr("Show or hide the live panel"))
@@ -86,6 +90,7 @@ class ChatPage(QWidget):
         row.setSpacing(6)
         row.addWidget(self.sidebar_button)
         row.addWidget(self.title, 1)
+        row.addWidget(self.parameters)
         row.addWidget(self.export_button)
         row.addWidget(self.panel_button)
         return header
@@ -121,6 +126,9 @@ class ChatPage(QWidget):
         session.message_finished.connect(view.finish_message)
         session.text_added.connect(view.append_text)
         session.prompt_progress.connect(view.show_prompt_progress)
+        session.message_changed.connect(view.change_message)
+        session.generation.searching.connect(view.show_search)
+        session.generation.remaining_changed.connect(view.show_remaining)
         view.action.connect(self._on_action)
         view.edited.connect(self.turns.edit)
         view.edit_changed.connect(self._storage.save_edit)
@@ -154,8 +162,23 @@ class ChatPage(QWidget):
         if action == Action.NEW_CHAT:
             self._session.new_chat()
             self.focus_composer()
+        elif action == Action.PARAMETERS:
+            self.parameters.open_parameters()
+        elif action == Action.ABOUT:
+            self.show_details(message_id)
         else:
             self.turns.act(action, message_id)
+
+    def show_details(self, message_id: int) -> None:
+        """Show how an answer was written, and offer to write it again."""
+        rows = self._session.messages
+        row = next((row for row in rows if row.id == message_id), None)
+        if row is None:
+            return
+        ready = self._session.model is not None and not self._session.busy
+        dialog = DetailsDialog(row, left_out(rows, row), can_answer=ready, parent=self.window())
+        dialog.again_requested.connect(lambda: self.turns.act(Action.AGAIN, message_id))
+        dialog.open()
 
     @Slot(object)
     def _on_changed(self, rows: Sequence[MessageRow]) -> None:

@@ -53,7 +53,7 @@ class ChatSession(QObject):
         self._conversation: Conversation | None = None
         self._wanted: int | None = None  # the chat that was asked for last
         self._messages: list[MessageRow] = []
-        self._generation = Generation(storage, worker, self)
+        self.generation = Generation(storage, worker, self)
         self.parameters = ChatParameters(storage, presets, self)
         self.parameters.saved.connect(self.adopt)
         self._starting = False  # between the user's Enter and the saved exchange
@@ -63,13 +63,13 @@ class ChatSession(QObject):
         worker.loaded.connect(self._on_loaded)
         worker.closed.connect(self._on_closed)
         worker.prompt_progress.connect(self.prompt_progress)
-        self._generation.text_added.connect(self.text_added)
-        self._generation.stats.connect(self.stats)
-        self._generation.row_changed.connect(self._on_row_changed)
-        self._generation.ended.connect(self._on_ended)
-        self._generation.idle.connect(lambda: self.busy_changed.emit(self.busy))
-        self._generation.versions_changed.connect(self._on_versions_changed)
-        self._generation.saved.connect(self.list_changed)
+        self.generation.text_added.connect(self.text_added)
+        self.generation.stats.connect(self.stats)
+        self.generation.row_changed.connect(self._on_row_changed)
+        self.generation.ended.connect(self._on_ended)
+        self.generation.idle.connect(lambda: self.busy_changed.emit(self.busy))
+        self.generation.versions_changed.connect(self._on_versions_changed)
+        self.generation.saved.connect(self.list_changed)
 
     @property
     def conversation(self) -> Conversation | None:
@@ -89,7 +89,7 @@ class ChatSession(QObject):
     @property
     def answering_id(self) -> int | None:
         """The chat in which an answer is being written."""
-        return self._generation.conversation_id
+        return self.generation.conversation_id
 
     @property
     def model(self) -> EngineStatus | None:
@@ -182,11 +182,11 @@ class ChatSession(QObject):
     def stop(self) -> None:
         """Stop the answer under way; what is there stays."""
         self._stop_asked = self._starting
-        self._generation.stop()
+        self.generation.stop()
 
     def end_now(self) -> None:
         """Save the answer under way as stopped, without waiting for the engine: the program closes."""
-        self._generation.end_now()
+        self.generation.end_now()
 
     def rename(self, conversation_id: int, title: str) -> None:
         """Give a chat another title."""
@@ -198,7 +198,7 @@ class ChatSession(QObject):
             return  # another chat was asked for meanwhile
         self._conversation, self._messages = conversation, rows
         self.parameters.show(conversation)
-        answer = self._generation.row
+        answer = self.generation.row
         self.opened.emit(conversation, [answer if answer and answer.id == row.id else row for row in rows])
 
     @property
@@ -230,7 +230,7 @@ class ChatSession(QObject):
         self.failed.emit(error)
 
     def _begin(self, conversation: Conversation, exchange: Exchange, plan: AnswerPlan, new: bool) -> None:
-        self._generation.prepare(exchange)
+        self.generation.prepare(exchange)
         begun_here = new and self._conversation is None and self._wanted is None
         if begun_here:
             self._conversation, self._wanted = conversation, conversation.id
@@ -242,7 +242,7 @@ class ChatSession(QObject):
         self._starting = False
         self.busy_changed.emit(True)
         self.list_changed.emit()
-        self._generation.begin(prompt_of(plan.system_prompt, exchange.history), plan.params)
+        self.generation.begin(prompt_of(plan.system_prompt, exchange.history), plan.params)
         if self._stop_asked:
             self.stop()
 

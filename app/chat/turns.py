@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from app.chat.again import plan_again
 from app.chat.not_now import while_answering
 from app.chat.notices import Action
 from app.chat.session import ChatSession
@@ -31,12 +32,20 @@ class TurnsController(QObject):
         """Do what a button at a message asks for."""
         if action == Action.REGENERATE:
             self._session.regenerate(message_id)
+        elif action == Action.AGAIN:
+            self._answer_again(message_id)
         elif action == Action.CONTINUE:
             self._session.go_on(message_id)
         elif action == Action.SHOW_VERSION:
             self._show_version(message_id)
         elif action == Action.DELETE:
             self._delete(message_id)
+
+    def _answer_again(self, message_id: int) -> None:
+        row = next((row for row in self._session.messages if row.id == message_id), None)
+        plan = None if row is None else plan_again(row, self._session.system_prompt)
+        if plan is not None:
+            self._session.regenerate(message_id, plan)
 
     def edit(self, message_id: int, text: str) -> None:
         """Save another version of a message: a question is answered anew, an answer stands as it is."""

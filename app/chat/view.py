@@ -128,6 +128,22 @@ class ConversationView(QScrollArea):
         if view is not None:
             view.show_prompt_progress(progress)
 
+    def change_message(self, row: MessageRow) -> None:
+        """More is known about the answer under way."""
+        self.column.change(row)
+
+    def show_search(self, message_id: int, beams: int, tokens: int) -> None:
+        """Show how far a beam search is."""
+        view = self.column.streaming_view(message_id)
+        if view is not None and view.streaming:
+            view.show_search(beams, tokens)
+
+    def show_remaining(self, message_id: int, answers: int) -> None:
+        """Show how many other answers than this one are still being written."""
+        view = self.column.streaming_view(message_id)
+        if view is not None and not view.streaming:
+            view.show_remaining(answers)
+
     def finish_message(self, row: MessageRow) -> None:
         """Show how an answer ended."""
         self.column.finish(row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from app.chat.undo_bar import UndoBar
 from app.i18n import tr
@@ -19,7 +19,7 @@ from app.presets.words import recommended, values_words
 from app.settings import SettingsStore, registry
 from app.theme import mark
 from app.widgets.buttons import push_button
-from app.widgets.labels import hint
+from app.widgets.labels import heading, hint
 from engine.errors import EngineError
 from engine.params import GenerationParams
 
@@ -42,7 +42,7 @@ class AnswersPage(SettingsPage):
         box = self.add_option(registry.DEFAULT_PRESET, choices=self._choices())
         assert isinstance(box, QComboBox)
         self._box = box
-        self.default_words = self.add_hint("")
+        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.recommended = self.add_hint(recommended(defaults))
         self.list = QListWidget(self)
         self.list.setAccessibleName(tr("Presets"))
@@ -68,18 +68,23 @@ class AnswersPage(SettingsPage):
         self._refresh()
 
     def _lay_out(self) -> None:
-        self.content.addSpacing(8)
-        self.add_hint(tr("All presets. A chat's own are set with the button above the chat."))
-        self.content.addWidget(self.list, 1)
-        self.content.addWidget(self.values)
+        column = QVBoxLayout()
+        column.setContentsMargins(10, 10, 0, 0)  # in line with the rows above
+        column.setSpacing(8)
+        column.addWidget(heading(tr("Presets"), self))
+        column.addWidget(hint(tr("What a chat has is changed with the button above the chat."), self))
+        column.addWidget(self.list, 1)
+        column.addWidget(self.values)
         for buttons in ((self.new, self.edit, self.rename, self.delete), (self.take, self.give)):
             row = QHBoxLayout()
+            row.setSpacing(8)
             for button in buttons:
                 row.addWidget(button)
             row.addStretch(1)
-            self.content.addLayout(row)
-        self.content.addWidget(self.told)
-        self.content.addWidget(self.undo)
+            column.addLayout(row)
+        column.addWidget(self.told)
+        column.addWidget(self.undo)
+        self.content.addLayout(column, 1)
         words = tr("temperature top-k top-p min-p repetition seed length beams context overflow persona")
         self.add_place("presets", tr("Presets"), words, self.list, self.list)
 
@@ -171,7 +176,6 @@ class AnswersPage(SettingsPage):
         self._box.blockSignals(True)
         self._box.setCurrentIndex(self._box.findData(default.id))
         self._box.blockSignals(False)
-        self.default_words.setText(_words(default, self._defaults))
 
     def _show_current(self) -> None:
         preset = self._current

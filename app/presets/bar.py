@@ -41,6 +41,7 @@ class PresetBar(QWidget):
         self.box = QComboBox(self)
         self.box.setAccessibleName(tr("Preset"))
         self.box.setMinimumWidth(self.fontMetrics().averageCharWidth() * 24)
+        self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         guard_wheel(self.box)
         label = QLabel(tr("&Preset"), self)
         label.setBuddy(self.box)

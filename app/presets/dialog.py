@@ -49,6 +49,7 @@ class SetupDialog(QDialog):
         self.head.setSpacing(8)
         buttons = QHBoxLayout()
         buttons.setContentsMargins(24, 12, 24, 16)
+        buttons.setSpacing(8)
         buttons.addWidget(hint(recommended(defaults), self), 1)
         buttons.addSpacing(12)
         buttons.addWidget(self.cancel)

@@ -128,7 +128,7 @@ class ParametersForm(QWidget):
         label.setBuddy(editor)
         label.setContentsMargins(0, 5, 0, 0)
         editor.setMinimumHeight(round(self.fontMetrics().height() * 1.7))
-        editor.setMinimumWidth(self.fontMetrics().averageCharWidth() * 30)
+        editor.setMinimumWidth(self.fontMetrics().averageCharWidth() * 36)
         below = hint(explanation, self)
         below.setContentsMargins(0, 0, 0, 6)
         self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)

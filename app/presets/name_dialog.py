@@ -54,6 +54,7 @@ class NameDialog(QDialog):
         except EngineError as error:
             self.complaint.setText(str(error))
             self.complaint.show()
+            self.resize(self.width(), self.heightForWidth(self.width()))
             self.field.setFocus()
             return
         super().accept()

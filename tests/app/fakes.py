@@ -134,12 +134,12 @@ class ScriptedEngine:
         params: Sequence[GenerationParams],
         cancel: CancelToken | None = None,
     ) -> Iterator[tuple[int, Event]]:
-        """The script's pieces, one of each answer in turn; each begins with its number."""
+        """The script's pieces, one of each answer in turn."""
         factory = self.factory
         self.conversations += [list(messages) for messages in conversations]
         factory.params += params
         cancelled = False
-        for number in range(len(conversations)):
+        for number in range(len(conversations) if factory.numbered else 0):
             yield number, TextDelta(f"{number + 1}: ")
         for done, piece in enumerate(factory.script, 1):
             if isinstance(piece, BaseException):
@@ -205,6 +205,7 @@ class ScriptedFactory:
     reason: FinishReason = FinishReason.EOS
     message: str = ""
     answers: tuple[Answer, ...] = ()  # of a beam search
+    numbered: bool = True  # whether answers that are written together begin with their number
     dropped: int = 0  # messages that the next answers are written without
     status: EngineStatus = field(default_factory=make_status)
     load_error: BaseException | None = None

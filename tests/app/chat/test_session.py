@@ -15,7 +15,7 @@ from app.storage import ChatStore, MessageState, StorageError, open_store
 from app.storage.thread import StorageThread
 from engine.errors import PromptTooLongError
 from engine.events import FinishReason
-from engine.params import Message
+from engine.params import Message, OverflowPolicy
 from tests.app.fakes import ScriptedFactory, shortage
 
 
@@ -160,7 +160,7 @@ def test_an_error_is_kept_with_the_message_and_can_be_tried_again(
     assert [row.content for row in session.messages] == ["What is the capital of France?", "Whole"]
 
 
-def test_a_prompt_that_is_too_long_offers_a_new_chat(
+def test_a_prompt_that_is_too_long_offers_to_let_messages_give_way(
     qtbot: QtBot, session: ChatSession, storage: StorageThread, factory: ScriptedFactory
 ) -> None:
     """Trying again, which other errors offer, would fail again."""
@@ -169,7 +169,14 @@ def test_a_prompt_that_is_too_long_offers_a_new_chat(
     assert row.state is MessageState.ERROR
     notice = notice_for(row)
     assert notice is not None
-    assert (notice.text, notice.action) == ("Too long. Start a new chat.", Action.NEW_CHAT)
+    assert notice.text.startswith("Too long. Start a new chat.")
+    assert notice.action is Action.PARAMETERS
+    session.parameters.change(ChatSetup("", "", Parameters(overflow=OverflowPolicy.KEEP_LATEST)))
+    session.regenerate()
+    wait_free(qtbot, session)
+    notice = notice_for(session.messages[-1])  # they do already, and it is too long all the same
+    assert notice is not None
+    assert notice.action is Action.NEW_CHAT
 
 
 def test_regenerating_replaces_the_answer_and_keeps_the_old_one(
