@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QByteArray, QSize
-from PySide6.QtWidgets import QMainWindow, QSplitter
+from collections.abc import Sequence
+
+from PySide6.QtCore import QByteArray, QRect, QSize
+from PySide6.QtWidgets import QApplication, QMainWindow, QSplitter
 
 from app.settings import SettingsStore, registry
 
 _SIZE = QSize(1280, 820)  # at the first start, if the screen has room for it
+_GRIP = QSize(120, 32)  # pixels of the window's upper edge that must be on a screen, to move it by
 
 
 def save_place(window: QMainWindow, splitter: QSplitter, settings: SettingsStore) -> None:
@@ -25,10 +28,39 @@ def restore_place(window: QMainWindow, splitter: QSplitter, settings: SettingsSt
     geometry = settings.get(registry.WINDOW_GEOMETRY)
     if not geometry or not window.restoreGeometry(_decode(geometry)):
         window.resize(_SIZE.boundedTo(window.screen().availableSize() * 0.9))
+    elif not window.isMaximized() and not window.isFullScreen():
+        screens = [screen.availableGeometry() for screen in QApplication.screens()]
+        window.setGeometry(onto_screens(window.geometry(), screens))
     if not splitter.restoreState(_decode(settings.get(registry.WINDOW_STATE))):
         width = window.width()
         panel, sidebar = min(320, width // 4), min(270, width // 5)
         splitter.setSizes([sidebar, width - sidebar - panel, panel])
+
+
+def onto_screens(window: QRect, screens: Sequence[QRect]) -> QRect:
+    """Where a window is to be so that it can be seen and moved, on the screens that there are now.
+
+    It stays where it is if a piece of its upper edge is on one of them, and it fits there. Otherwise it
+    goes onto the one that has most of it, or the first.
+    """
+    edge = QRect(window.topLeft(), QSize(window.width(), _GRIP.height()))
+    for screen in screens:
+        seen = edge.intersected(screen)
+        fits = window.width() <= screen.width() and window.height() <= screen.height()
+        if fits and seen.width() >= _GRIP.width() and seen.height() >= _GRIP.height():
+            return window
+    if not screens:
+        return window
+
+    def share(screen: QRect) -> int:
+        common = window.intersected(screen)
+        return common.width() * common.height() if common.isValid() else 0
+
+    screen = max(screens, key=share)
+    size = window.size().boundedTo(screen.size())
+    left = min(max(window.left(), screen.left()), screen.left() + screen.width() - size.width())
+    top = min(max(window.top(), screen.top()), screen.top() + screen.height() - size.height())
+    return QRect(left, top, size.width(), size.height())
 
 
 def _encode(data: QByteArray) -> str:

@@ -12,6 +12,11 @@ from app.theme import mark, theme
 _TONES = {"info": ("info", "muted"), "warning": ("warning", "warning"), "error": ("error", "error")}
 
 
+def _names() -> dict[str, str]:
+    """What the icons say to a screen reader."""
+    return {"info": tr("Remark"), "warning": tr("Warning"), "error": tr("Error")}
+
+
 class NoticeBar(QFrame):
     """Hidden until it has something to say."""
 
@@ -65,6 +70,7 @@ class NoticeBar(QFrame):
         margin = 0 if notice.tone == "info" else 8  # a remark has no frame
         self._row.setContentsMargins(margin, margin * 3 // 4, margin, margin * 3 // 4)
         theme().set_icon(self._icon, icon, color)
+        self._icon.setAccessibleName(_names()[notice.tone])
         mark(self, notice="remark" if notice.tone == "info" else notice.tone)
         self._label.setText(notice.text)
         self._action = notice.action or ""

@@ -7,18 +7,19 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.details import DetailsText
 from app.i18n import tr
 from app.logs.lines import MOST_LINES, LastLines, Line
 from app.theme import mark
 from app.widgets.buttons import push_button
+from app.widgets.laid_out import LaidOutDialog
 
 LOOK_MS = 250
 
 
-class LogWindow(QDialog):
+class LogWindow(LaidOutDialog):
     """Reads `lines`; `open_folder` shows where the whole log is."""
 
     def __init__(self, lines: LastLines, open_folder: Callable[[], object], parent: QWidget | None) -> None:

@@ -10,13 +10,24 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import (
+    QAccessible,
+    QColor,
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.i18n import tr
 from app.panel.figures import ExpertGrid
 from app.panel.ticks import ticks
 from app.theme import theme
+from app.widgets.roles import set_role
 
 _GAP = 2.0
 _MARGIN = 6  # between the layers' numbers and the cells
@@ -49,6 +60,7 @@ class ExpertMap(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        set_role(self, QAccessible.Role.Chart)
         self.setAccessibleName(tr("Map of experts"))
         theme().changed.connect(self.update)
 

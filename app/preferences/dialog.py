@@ -8,7 +8,6 @@ from typing import Any
 from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
-    QDialog,
     QFrame,
     QHBoxLayout,
     QListWidget,
@@ -38,6 +37,7 @@ from app.theme import mark
 from app.widgets.buttons import push_button
 from app.widgets.frames import scrolling, separator
 from app.widgets.labels import hint
+from app.widgets.laid_out import LaidOutDialog
 from app.wizard.knowledge import RealKnowledge
 from app.wizard.offers import Knowledge
 from app.worker import EngineWorker
@@ -46,7 +46,7 @@ from engine.params import GenerationParams
 from engine.status import EngineStatus
 
 
-class PreferencesDialog(QDialog):
+class PreferencesDialog(LaidOutDialog):
     """All settings. `status` and `defaults` are those of the loaded model, None while none is loaded.
 
     Without `shortcuts`, where there is no main window, there is no page about them.

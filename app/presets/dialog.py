@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.chat.undo_bar import UndoBar
 from app.dialogs import confirm, show_error
@@ -18,11 +18,12 @@ from app.presets.words import recommended
 from app.widgets.buttons import push_button
 from app.widgets.frames import scrolling, separator
 from app.widgets.labels import hint
+from app.widgets.laid_out import LaidOutDialog
 from engine.errors import EngineError
 from engine.params import GenerationParams
 
 
-class SetupDialog(QDialog):
+class SetupDialog(LaidOutDialog):
     """A form with a button that uses it. What was changed is not thrown away without a question."""
 
     def __init__(

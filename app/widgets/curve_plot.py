@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import log2
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QAccessible, QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.i18n import tr, tr_count
 from app.theme import theme
+from app.widgets.roles import set_role
 from engine.units import format_seconds
 
 Points = Sequence[tuple[int, float]]  # token count, seconds
@@ -26,6 +27,7 @@ class CurvePlot(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._curves: Mapping[str, Points] = {}
+        set_role(self, QAccessible.Role.Chart)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         theme().changed.connect(self.update)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
-from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QAccessible, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.i18n import tr
 from app.theme import theme
+from app.widgets.roles import set_role
 
 _GAP = 0.18  # of a cell
 
@@ -22,6 +23,7 @@ class ResidencyMap(QWidget):
         self._resident: npt.NDArray[np.bool_] = np.zeros((1, 1), dtype=np.bool_)
         self._layers, self._experts = 1, 1
         self._has_gpu = False
+        set_role(self, QAccessible.Role.Chart)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme().changed.connect(self.update)
 

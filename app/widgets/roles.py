@@ -1,0 +1,25 @@
+"""What kind of thing a painted widget is, for screen readers: Qt takes it for a mere container otherwise."""
+
+from __future__ import annotations
+
+import weakref
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAccessible, QAccessibleInterface
+from PySide6.QtWidgets import QAccessibleWidget, QWidget
+
+_roles: weakref.WeakKeyDictionary[QObject, QAccessible.Role] = weakref.WeakKeyDictionary()
+
+
+def set_role(widget: QWidget, role: QAccessible.Role) -> None:
+    """Have screen readers told that `widget` is a chart, or whatever it is. To be called as it is made."""
+    if not _roles:
+        QAccessible.installFactory(_interface)
+    _roles[widget] = role
+
+
+def _interface(_kind: str, thing: QObject) -> QAccessibleInterface | None:
+    role = _roles.get(thing)
+    if role is None or not isinstance(thing, QWidget):
+        return None  # Qt's own answer is right
+    return QAccessibleWidget(thing, role)

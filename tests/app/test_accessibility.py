@@ -1,0 +1,163 @@
+"""Walks through every window: names, roles, Tab's way. A list of faults is what a failing test shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.desktop.last_run import BadEnding
+from app.dialogs import ask_anyway, confirm, show_error
+from app.errors import UnexpectedError
+from app.fault_dialog import FaultDialog, show_ending
+from app.importing.dialogs import ask_about_known, show_report
+from app.importing.words import Imported
+from app.logs.lines import LastLines
+from app.logs.window import LogWindow
+from app.menus import AboutDialog
+from app.preferences.dialog import PreferencesDialog
+from app.presets.dialog import ParametersDialog
+from app.presets.name_dialog import NameDialog
+from app.presets.store import PresetStore
+from app.settings import SettingsStore
+from app.widgets.task import ProgressDialog
+from app.window import MainWindow
+from app.worker import EngineWorker
+from engine.errors import EngineError, ShortageError
+from engine.progress import CancelToken
+from tests.app.chat.conftest import settings, storage, window
+from tests.app.fakes import ScriptedFactory, make_status
+from tests.app.walking import look_through, tab_through
+from tests.app.wizard_fakes import ScriptedKnowledge
+
+__all__ = ["settings", "storage", "window"]
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", "raise")
+
+
+@pytest.fixture
+def knowledge() -> ScriptedKnowledge:
+    return ScriptedKnowledge()
+
+
+def talk(qtbot: QtBot, window: MainWindow, factory: ScriptedFactory) -> None:
+    factory.script = [
+        "Text with a [link](https://example.org).\n\n```python\nx = 1\n```\n\n| a |\n|---|\n| b |\n"
+    ]
+    for question in ("Hello", "Again"):
+        window.session.send(question)
+        qtbot.waitUntil(lambda: window.session.busy, timeout=5000)
+        qtbot.waitUntil(lambda: not window.session.busy, timeout=5000)
+    window.session.regenerate()
+    qtbot.waitUntil(lambda: window.session.busy, timeout=5000)
+    qtbot.waitUntil(lambda: not window.session.busy, timeout=5000)
+    qtbot.waitUntil(lambda: window.sidebar.model.rowCount() >= 1, timeout=5000)
+
+
+def test_the_main_window(qtbot: QtBot, window: MainWindow, factory: ScriptedFactory) -> None:
+    assert look_through(qtbot, window) == []
+    talk(qtbot, window, factory)
+    window.show_bad_ending(BadEnding("", "", ""))
+    assert look_through(qtbot, window) == []
+    window.menus.actions["edit_last"].trigger()
+    assert look_through(qtbot, window) == []
+    window.program.toggle_sidebar()
+    window.program.toggle_panel()
+    assert look_through(qtbot, window) == []
+
+
+def test_the_search_the_archive_and_what_can_be_taken_back(
+    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory
+) -> None:
+    talk(qtbot, window, factory)
+    window.sidebar.search.setText("link")
+    qtbot.waitUntil(lambda: window.sidebar.model.rowCount() >= 1, timeout=5000)
+    assert look_through(qtbot, window) == []
+    window.sidebar.search.clear()
+    window.menus.actions["archive"].trigger()
+    qtbot.waitUntil(window.sidebar.undo.isVisible, timeout=5000)
+    window.menus.actions["archived"].trigger()
+    assert look_through(qtbot, window) == []
+
+
+def test_the_overlay_of_shortcuts(qtbot: QtBot, window: MainWindow) -> None:
+    window.menus.actions["shortcuts"].trigger()
+    assert look_through(qtbot, window.overlay) == []
+
+
+def test_every_page_of_the_settings(
+    qtbot: QtBot,
+    window: MainWindow,
+    settings: SettingsStore,
+    worker: EngineWorker,
+    knowledge: ScriptedKnowledge,
+) -> None:
+    dialog = PreferencesDialog(
+        settings,
+        PresetStore(None, settings),
+        worker,
+        make_status(),
+        None,
+        window,
+        knowledge,
+        shortcuts=window.shortcuts,
+    )
+    dialog.show()
+    found = {}
+    for page in dialog.pages:
+        dialog.show_page(page)
+        qtbot.waitUntil(page.isVisible, timeout=5000)
+        found[page.name] = look_through(qtbot, dialog)
+    dialog.search.field.setText("theme")
+    found["search"] = look_through(qtbot, dialog)
+    assert {name: faults for name, faults in found.items() if faults} == {}
+    dialog.accept()
+
+
+ERROR = EngineError("It does not fit.", why="3 GB are missing.", action="Close programs.")
+Make = Callable[[QWidget, SettingsStore], QDialog]
+DIALOGS: dict[str, Make] = {
+    "error": lambda parent, _: show_error(parent, ERROR, retry=lambda: None),
+    "shortage": lambda parent, _: ask_anyway(parent, ShortageError("No room."), lambda: None),
+    "question": lambda parent, _: confirm(parent, "Delete?", "It is gone then.", "Delete", lambda: None),
+    "fault": lambda parent, _: FaultDialog(parent, UnexpectedError("The window", ValueError())),
+    "ending": lambda parent, _: show_ending(parent, BadEnding("", "", "")),
+    "about": lambda parent, _: AboutDialog("0.1.0", parent),
+    "log": lambda parent, _: LogWindow(LastLines(), lambda: None, parent),
+    "known": lambda parent, _: ask_about_known(parent, 1, 2, lambda: None, lambda: None),
+    "report": lambda parent, _: show_report(parent, Imported(skipped=1)),
+    "progress": lambda parent, _: ProgressDialog("Importing", CancelToken(), parent),
+    "parameters": lambda parent, settings: _parameters(parent, settings),
+    "name": lambda parent, _: NameDialog("Save as preset", "Mine", lambda _: None, parent),
+}
+
+
+def _parameters(parent: QWidget, settings: SettingsStore) -> QDialog:
+    assert isinstance(parent, MainWindow)
+    return ParametersDialog(PresetStore(None, settings), parent.session.parameters.setup, None, parent)
+
+
+@pytest.mark.parametrize("name", DIALOGS)
+def test_every_dialog(qtbot: QtBot, window: MainWindow, settings: SettingsStore, name: str) -> None:
+    dialog = DIALOGS[name](window, settings)
+    dialog.show()
+    assert look_through(qtbot, dialog) == []
+    dialog.done(0)
+
+
+def test_the_export(qtbot: QtBot, window: MainWindow, factory: ScriptedFactory) -> None:
+    talk(qtbot, window, factory)
+    window.menus.actions["export"].trigger()
+    dialog = next(child for child in window.findChildren(QDialog) if child.isVisible())
+    assert look_through(qtbot, dialog) == []
+    dialog.reject()
+
+
+def test_tab_also_leads_back(qtbot: QtBot, window: MainWindow, factory: ScriptedFactory) -> None:
+    talk(qtbot, window, factory)
+    window.activateWindow()
+    forward = tab_through(window)
+    backward = tab_through(window, Qt.Key.Key_Backtab)
+    assert set(forward) == set(backward)
