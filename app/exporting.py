@@ -33,9 +33,9 @@ class ExportFlow(QObject):
         self._window, self._storage, self._settings = window, storage, settings
         self._tokens: weakref.WeakSet[CancelToken] = weakref.WeakSet()  # of the exports that run
 
-    def ask(self, shown: Conversation | None) -> ExportDialog:
-        """Ask what to export; `shown` is the chat on the screen."""
-        dialog = ExportDialog(self._settings, shown, self._window)
+    def ask(self, shown: Conversation | None, chosen: tuple[int, ...] = ()) -> ExportDialog:
+        """Ask what to export; `shown` is the chat on the screen, `chosen` were chosen in the list."""
+        dialog = ExportDialog(self._settings, shown, self._window, chosen=chosen)
         dialog.export_requested.connect(self.export)
 
         def all_chats(store: ChatStore) -> list[Conversation]:

@@ -33,6 +33,10 @@ class ProgramCommands:
         """Ask what of the chat that is shown, or of all, is to be exported."""
         self._window.export.ask(self._window.session.conversation)
 
+    def export_chosen(self, chats: tuple[int, ...]) -> None:
+        """Ask how these chats of the list are to be exported."""
+        self._window.export.ask(self._window.session.conversation, chats)
+
     def toggle_panel(self) -> None:
         """Show or hide the live panel, now and at the next start."""
         self._set(registry.PANEL_VISIBLE, not self._settings.get(registry.PANEL_VISIBLE))

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from app.appearance import apply_appearance
 from app.chat.chats import ChatsController
 from app.chat.commands import ChatCommands
+from app.chat.deleted import DeletedFlow
 from app.chat.list_model import ChatListModel
 from app.chat.notices import Action, MessageNotice
 from app.chat.page import ChatPage
@@ -78,6 +79,7 @@ class MainWindow(DropWindow):
         self.chats = ChatsController(self.sidebar, self.session, storage, self)
         self.model = ModelControl(worker, settings, self.page.strip, self)
         self.titles = TitleMaker(self.session, storage, worker, settings, self)
+        self.deleted = DeletedFlow(self, storage, self.chats, self.page.turns)
         self.export = ExportFlow(self, storage, settings)
         self.importing = ImportFlow(self, storage, settings)
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
@@ -172,6 +174,7 @@ class MainWindow(DropWindow):
         self._storage.failed.connect(self.show_error)
         self._storage.opened.connect(self._on_opened)
         self.page.export_requested.connect(self.program.export_chats)
+        self.sidebar.list.export_requested.connect(self.program.export_chosen)
         self.export.saved.connect(self._tell)
         self.importing.told.connect(self._tell)
         self.importing.imported.connect(self._on_imported)

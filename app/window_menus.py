@@ -38,6 +38,7 @@ def chat_menu(window: MainWindow) -> Commands:
         Command("archive", tr("&Archive chat or bring it back"), "Ctrl+Shift+A", chat.archive),
         Command("duplicate", tr("D&uplicate chat"), "Ctrl+Shift+D", chat.duplicate),
         Command("delete", tr("&Delete chat"), "", chat.delete),
+        Command("deleted", tr("Recentl&y deleted…"), "", window.deleted.ask),
         None,
         Command("regenerate", tr("Re&generate the answer"), "Ctrl+R", session.regenerate),
         Command("continue", tr("&Continue the answer"), "", chat.go_on),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +12,7 @@ from app.chat.list_model import ChatListModel
 from app.chat.session import ChatSession
 from app.chat.sidebar import SideBar
 from app.i18n import tr
-from app.storage import ChatStore, Conversation, Summary
+from app.storage import ChatStore, Conversation, StorageError, Summary
 from app.storage.listing import MOST_FOUND
 from app.storage.search_query import parse
 from app.storage.thread import StorageThread
@@ -67,9 +68,11 @@ class ChatsController(QObject):
                 self._outdated = True
             elif view == self._view:  # the user has typed on meanwhile otherwise
                 chats, archived = found
+                chosen = {chat.id for chat in self._sidebar.list.chosen()}
                 self._model.set_chats(chats, parse(view.sought).terms)
                 self._sidebar.show_state(view.sought, archived=archived, limit=MOST_FOUND)
-                self._select()
+                if len(chosen) < 2 or not self._sidebar.list.choose(chosen):
+                    self._select()
 
         self._storage.run(read).then(show)
 
@@ -79,12 +82,12 @@ class ChatsController(QObject):
             self._outdated = False
             self.refresh()
 
-    @Slot(int)
-    def delete(self, conversation_id: int) -> None:
-        """Delete a chat; the offer to undo it appears."""
-        if self._session.answering_id == conversation_id:
+    @Slot(object)
+    def delete(self, chats: tuple[int, ...]) -> None:
+        """Delete chats; the offer to undo it appears."""
+        if self._session.answering_id in chats:
             self._session.stop()
-        self._storage.run(ChatStore.delete, conversation_id).then(self._on_deleted)
+        self._change(ChatStore.delete, chats, self._on_deleted)
 
     @Slot(int)
     def duplicate(self, conversation_id: int) -> None:
@@ -97,44 +100,70 @@ class ChatsController(QObject):
         self._storage.flush()  # the copy has what an answer under way has so far
         self._storage.run(ChatStore.duplicate, conversation_id).then(show)
 
-    @Slot(int, bool)
-    def pin(self, conversation_id: int, pinned: bool) -> None:
-        """Keep a chat at the top of the list, or no longer."""
-        self._storage.run(ChatStore.pin, conversation_id, pinned).then(self._on_changed)
+    @Slot(object, bool)
+    def pin(self, chats: tuple[int, ...], pinned: bool) -> None:
+        """Keep chats at the top of the list, or no longer."""
+        self._change(partial(_pin, pinned=pinned), chats, self._on_changed)
 
-    @Slot(int, bool)
-    def archive(self, conversation_id: int, archived: bool) -> None:
-        """Put a chat away from the list, or back onto it; the offer to undo it appears."""
+    @Slot(object, bool)
+    def archive(self, chats: tuple[int, ...], archived: bool) -> None:
+        """Put chats away from the list, or back onto it; the offer to undo it appears."""
 
-        def offer(chat: Conversation) -> None:
-            done = tr("Archived “{title}”") if archived else tr("“{title}” is in the list again")
-            take_back = partial(self.archive_quietly, chat.id, not archived)
-            self._sidebar.undo.offer(done.format(title=chat.title), take_back)
-            self._on_changed(chat)
+        def offer(changed: list[Conversation]) -> None:
+            if archived:
+                done = _done(changed, tr("Archived “{title}”"), tr("Archived {count} chats"))
+            else:
+                done = _done(
+                    changed, tr("“{title}” is in the list again"), tr("{count} chats are in the list again")
+                )
+            self._sidebar.undo.offer(done, partial(self.archive_quietly, chats, not archived))
+            self._on_changed(changed)
 
-        self._storage.run(ChatStore.archive, conversation_id, archived).then(offer)
+        self._change(partial(_archive, archived=archived), chats, offer)
 
-    def archive_quietly(self, conversation_id: int, archived: bool) -> None:
+    def archive_quietly(self, chats: tuple[int, ...], archived: bool) -> None:
         """The same without an offer: this is the undo."""
-        self._storage.run(ChatStore.archive, conversation_id, archived).then(self._on_changed)
+        self._change(partial(_archive, archived=archived), chats, self._on_changed)
 
-    def _on_changed(self, chat: Conversation) -> None:
-        self._session.adopt(chat)
-        self.refresh()
+    def undelete(self, chats: tuple[int, ...]) -> None:
+        """Bring deleted chats back; one alone is shown."""
 
-    def _on_deleted(self, chat: Conversation) -> None:
-        shown = self._session.conversation
-        if shown is not None and shown.id == chat.id:
-            self._session.new_chat()
-        self._sidebar.undo.offer(tr("Deleted “{title}”", title=chat.title), lambda: self._undelete(chat.id))
-        self.refresh()
-
-    def _undelete(self, conversation_id: int) -> None:
-        def reopen(chat: Conversation) -> None:
+        def reopen(back: list[Conversation]) -> None:
             self.refresh()
-            self._session.open(chat.id)
+            if len(back) == 1:
+                self._session.open(back[0].id)
 
-        self._storage.run(ChatStore.undelete, conversation_id).then(reopen)
+        self._change(ChatStore.undelete, chats, reopen)
+
+    def _change(
+        self,
+        operation: Callable[[ChatStore, int], Conversation],
+        chats: tuple[int, ...],
+        done: Callable[[list[Conversation]], None],
+    ) -> None:
+        """Do the same with each of the chats; where that fails, the list shows how far it got."""
+
+        def work(store: ChatStore) -> list[Conversation]:
+            return [operation(store, chat) for chat in chats]
+
+        def failed(error: StorageError) -> None:
+            self.refresh()
+            self._storage.failed.emit(error)
+
+        self._storage.run(work).then(done, failed)
+
+    def _on_changed(self, chats: list[Conversation]) -> None:
+        for chat in chats:
+            self._session.adopt(chat)
+        self.refresh()
+
+    def _on_deleted(self, chats: list[Conversation]) -> None:
+        shown = self._session.conversation
+        if shown is not None and shown.id in [chat.id for chat in chats]:
+            self._session.new_chat()
+        done = _done(chats, tr("Deleted “{title}”"), tr("Deleted {count} chats"))
+        self._sidebar.undo.offer(done, partial(self.undelete, tuple(chat.id for chat in chats)))
+        self.refresh()
 
     @Slot(str)
     def _on_search(self, text: str) -> None:
@@ -177,3 +206,16 @@ class ChatsController(QObject):
 
     def _show_answering(self) -> None:
         self._model.set_answering(self._session.answering_id)
+
+
+def _pin(store: ChatStore, chat: int, *, pinned: bool) -> Conversation:
+    return store.pin(chat, pinned)
+
+
+def _archive(store: ChatStore, chat: int, *, archived: bool) -> Conversation:
+    return store.archive(chat, archived)
+
+
+def _done(chats: list[Conversation], one: str, several: str) -> str:
+    """What was done, in words; `one` names the chat."""
+    return one.format(title=chats[0].title) if len(chats) == 1 else several.format(count=len(chats))

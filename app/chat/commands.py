@@ -37,14 +37,14 @@ class ChatCommands:
         """Keep the chat at the top of the list, or no longer."""
         chat = self._session.conversation
         if chat is not None:
-            self._chats.pin(chat.id, not chat.pinned)
+            self._chats.pin((chat.id,), not chat.pinned)
 
     def archive(self) -> None:
         """Put the chat away, or back onto the list."""
         chat = self._session.conversation
         if chat is not None:
             self._sidebar.show()  # the offer to undo it is there
-            self._chats.archive(chat.id, not chat.archived)
+            self._chats.archive((chat.id,), not chat.archived)
 
     def duplicate(self) -> None:
         """Copy the chat and show the copy."""
@@ -55,7 +55,7 @@ class ChatCommands:
         """Delete the chat; it can be undone."""
         if self._session.conversation is not None:
             self._sidebar.show()
-            self._chats.delete(self._session.conversation.id)
+            self._chats.delete((self._session.conversation.id,))
 
     def parameters(self) -> None:
         """Change how the chat is answered."""

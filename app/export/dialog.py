@@ -40,15 +40,24 @@ _TITLE_CHARACTERS = 45
 
 
 class ExportDialog(QDialog):
-    """Asks; `export_requested` carries the `ExportJob`. `shown` is the chat that the window shows, if any."""
+    """Asks; `export_requested` carries the `ExportJob`.
+
+    `shown` is the chat that the window shows, if any; the chats `chosen` are ticked at first.
+    """
 
     export_requested = Signal(object)
 
     def __init__(
-        self, settings: SettingsStore, shown: Conversation | None, parent: QWidget | None = None
+        self,
+        settings: SettingsStore,
+        shown: Conversation | None,
+        parent: QWidget | None = None,
+        *,
+        chosen: Sequence[int] = (),
     ) -> None:
         super().__init__(parent)
         self._settings, self._shown = settings, shown
+        self._ticked = chosen or ([shown.id] if shown else [])
         self._chats: tuple[Conversation, ...] = ()
         self._chosen_path: Path | None = None  # by the user, in the file dialog
         self._path = Path()
@@ -65,7 +74,7 @@ class ExportDialog(QDialog):
     def set_chats(self, chats: Sequence[Conversation]) -> None:
         """All chats that there are, in the order of the list."""
         self._chats = tuple(chats)
-        self.chooser.set_chats(chats, [self._shown.id] if self._shown else [])
+        self.chooser.set_chats(chats, self._ticked)
         self.all_chats.setText(tr("All chats ({count})", count=len(chats)))
         self._on_change()
 
@@ -89,12 +98,14 @@ class ExportDialog(QDialog):
         self.some_chats = QRadioButton(tr("Chats that I choose"), self)
         self.all_chats = QRadioButton(tr("All chats"), self)
         self.this_chat.setEnabled(self._shown is not None)
-        (self.this_chat if self._shown else self.all_chats).setChecked(True)
+        only_shown = self._shown is not None and list(self._ticked) == [self._shown.id]
+        first = self.this_chat if only_shown else self.some_chats if self._ticked else self.all_chats
+        first.setChecked(True)
         self.scope = QButtonGroup(self)
         for button in (self.this_chat, self.some_chats, self.all_chats):
             self.scope.addButton(button)
         self.chooser = ChatChooser(self)
-        self.chooser.hide()
+        self.chooser.setVisible(first is self.some_chats)
         self.scope.buttonToggled.connect(lambda *_: self._on_scope())
         self.chooser.changed.connect(self._on_change)
 

@@ -390,7 +390,7 @@ def test_an_exported_chat_that_is_dropped_on_the_window_is_imported(
     qtbot.waitUntil(lambda: str(path) in window.page.notice.text, timeout=5000)
     shown = window.session.conversation
     assert shown is not None
-    window.chats.delete(shown.id)
+    window.chats.delete((shown.id,))
     qtbot.waitUntil(lambda: listed(window) == [], timeout=5000)
     assert window.acceptDrops()
     window.files_dropped.emit([path])
