@@ -98,7 +98,7 @@ class DetailsDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.facts = facts(row, left_out)
         params = params_again(row)
-        drawn = params is not None and params.sampling.seed is not None and params.beams == 1
+        drawn = params is not None and params.beams == 1 and not params.sampling.greedy
         words = tr("&Answer again with this seed") if drawn else tr("&Answer again in the same way")
         self.again = push_button(words, self._answer_again, self)
         self.again.setEnabled(can_answer and params is not None)

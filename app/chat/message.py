@@ -243,7 +243,12 @@ class AssistantMessage(MessageView):
     def show_search(self, beams: int, tokens: int) -> None:
         """Say how far a beam search is, whose text appears only as far as all beams agree."""
         self._searching = True
-        text = tr("Following {n} beginnings at once, {tokens} tokens so far…", n=beams, tokens=tokens)
+        text = tr_count(
+            "Following {n} beginnings at once, {count} token so far…",
+            "Following {n} beginnings at once, {count} tokens so far…",
+            tokens,
+            n=beams,
+        )
         self._waiting.setText(text)
         self._waiting.show()
 

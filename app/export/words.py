@@ -49,6 +49,8 @@ def remarks(message: MessageRow, options: ExportOptions) -> list[str]:
     """How a message ended if not as usual, and an answer's figures and settings where they are wanted."""
     found = [_state(message.state), message.note]
     if message.role == "assistant":
+        if message.seen_from is not None:
+            found.append(tr("Written without the earliest messages: they no longer fitted the context."))
         if options.statistics:
             found.append(_figures(message))
         if options.settings:
@@ -95,6 +97,8 @@ def _parameters(message: MessageRow) -> str:
     params = None if message.params is None else params_from_json(message.params)
     if params is None:
         return ""
+    if params.beams > 1:
+        return tr("beam search with {n} beams", n=params.beams)
     seed = None if message.stats is None else stats_from_json(message.stats).seed
     used = seed if params.sampling.seed is None else params.sampling.seed
     return ", ".join(sampling_words(params.sampling, used))

@@ -128,3 +128,15 @@ def test_any_title_is_shown_as_it_is(title: str) -> None:
     moment = datetime(2026, 1, 2, tzinfo=UTC)
     chat = Conversation(1, title, "", "", moment, moment)
     assert headings(to_markdown(chat, [])) == [title]
+
+
+def test_a_reader_learns_what_an_answer_was_written_without(
+    conversation: Conversation, messages: list[MessageRow]
+) -> None:
+    markdown = to_markdown(conversation, [messages[0], replace(messages[2], seen_from=2)], zone=UTC)
+    assert "Written without the earliest messages" in markdown
+    assert "Written without" not in to_markdown(conversation, messages, zone=UTC)
+    params = {**(messages[2].params or {}), "beams": 4}
+    assert "beam search with 4 beams" in to_markdown(
+        conversation, [messages[0], replace(messages[2], params=params)], zone=UTC
+    )
