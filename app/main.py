@@ -16,6 +16,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from app.appearance import apply_appearance, apply_language
+from app.backup.errors import BackupError
+from app.backup.swapping import swap_if_asked
 from app.desktop.forward import come_forward
 from app.desktop.habits import Habits
 from app.desktop.handover import Handover, absolute
@@ -32,6 +34,7 @@ from app.paths import data_dir, database_path, ensure_dir, log_path, settings_pa
 from app.real_engine import RealEngine
 from app.settings import SettingsStore
 from app.setup_flow import SetupFlow
+from app.storage.errors import Notice
 from app.storage.thread import StorageThread
 from app.theme import application_icon, theme
 from app.window import MainWindow
@@ -56,9 +59,15 @@ def main(arguments: Sequence[str] | None = None, factory: EngineFactory | None =
     if start is not Start.FIRST:
         return 0 if start is Start.HANDED_OVER else _say_unanswered(app)
     start_logging()
+    try:
+        restored = swap_if_asked(data_dir())
+    except BackupError as error:
+        code = _say(app, error)
+        instance.end()
+        return code
     marker = RunMarker(log_path().parent, crash_log_path())
     ended_badly = marker.begin()
-    ended = _run(app, instance, handover.files, ended_badly, factory)
+    ended = _run(app, instance, handover.files, (ended_badly, restored), factory)
     marker.end()
     instance.end()  # from here on the next one may begin
     if ended.again:
@@ -81,7 +90,7 @@ def _run(
     app: QApplication,
     instance: SingleInstance,
     files: Sequence[Path],
-    ended_badly: BadEnding | None,
+    before: tuple[BadEnding | None, Notice | None],
     factory: EngineFactory | None,
 ) -> _Ended:
     """Run the window; this program is the only one with its data folder."""
@@ -107,8 +116,11 @@ def _run(
     instance.asked.connect(lambda asked: come_forward(window, asked))
     window.show()
     QTimer.singleShot(0, window, window.begin)
+    ended_badly, restored = before
     if ended_badly is not None:
         window.show_bad_ending(ended_badly)
+    if restored is not None:
+        window.show_notice(restored)
     if files:
         QTimer.singleShot(0, window, lambda: window.importing.import_files(files))
     code = app.exec()
@@ -119,7 +131,7 @@ def _run(
     reporter.uninstall()
     log.info("Fiddler Chat ends")
     # The engine's thread may hang in something that cannot be interrupted. All is saved.
-    return _Ended(code, hangs=not ended, again=reporter.restart_wanted)
+    return _Ended(code, hangs=not ended, again=reporter.restart_wanted or window.restart_wanted)
 
 
 def choose_input_method(environment: dict[str, str] | None = None) -> None:
@@ -153,12 +165,17 @@ def _folder() -> Path:
 
 def _say_unanswered(app: QApplication) -> int:
     """Another program has the data folder and does nothing any more: say so, and leave it alone."""
-    theme().apply()
     error = EngineError(
         tr("Fiddler Chat is running already, but does not answer."),
         why=tr("Another window of it uses {folder}, and may be busy or stuck.", folder=data_dir()),
         action=tr("Wait a moment, or end it with your system's task manager, and start again."),
     )
+    return _say(app, error)
+
+
+def _say(app: QApplication, error: EngineError) -> int:
+    """Show why the program does not start."""
+    theme().apply()
     show_error(None, error).finished.connect(app.quit)
     app.exec()
     return 1

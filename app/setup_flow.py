@@ -78,6 +78,7 @@ class SetupFlow(QObject):
             self._knowledge,
             window.shortcuts,
         )
+        dialog.restart_requested.connect(window.restart)
         self._open(dialog)
 
     def _open(self, dialog: QDialog) -> None:

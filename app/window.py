@@ -69,6 +69,7 @@ class MainWindow(DropWindow):
     ) -> None:
         super().__init__(parent)
         self._storage, self._worker, self._settings = storage, worker, settings
+        self.restart_wanted = False
         self.setWindowIcon(application_icon())
         self.presets = PresetStore(presets_path(), settings)
         take_over_settings(settings, self.presets)
@@ -130,6 +131,12 @@ class MainWindow(DropWindow):
         notice = MessageNotice("warning", ending_words(ending), Action.DETAILS, tr("Details…"))
         self.page.run_notice.show_notice(notice)
         self.page.run_notice.triggered.connect(lambda: show_ending(self, ending))
+
+    @Slot()
+    def restart(self) -> None:
+        """Save everything, close, and have the program start again."""
+        self.restart_wanted = True
+        self.close()
 
     def focusNextPrevChild(self, next: bool) -> bool:
         """Tab goes on to the next part as it is laid out."""
@@ -201,9 +208,10 @@ class MainWindow(DropWindow):
     @Slot(object)
     def _on_opened(self, opened: Opened) -> None:
         for notice in opened.notices:
-            self._show_notice(notice)
+            self.show_notice(notice)
 
-    def _show_notice(self, notice: Notice) -> None:
+    def show_notice(self, notice: Notice) -> None:
+        """Tell above the conversation what happened to the user's data."""
         text = " ".join(part for part in (notice.what, notice.why, notice.action) if part)
         self.page.notice.show_notice(MessageNotice("warning", text))
 

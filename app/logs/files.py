@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from app.logs.lines import last_lines, parse
+from app.logs.recent import recent_faults
 from app.paths import ensure_dir, log_path
 from engine.errors import EngineError
 
@@ -31,6 +32,7 @@ def start_logging() -> None:
         console.setLevel(logging.WARNING)
         root.addHandler(console)
     root.addHandler(last_lines)
+    root.addHandler(recent_faults)
     try:
         path = log_path()
         ensure_dir(path.parent)

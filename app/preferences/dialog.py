@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QSize, Slot
+from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QFrame,
@@ -49,8 +49,11 @@ from engine.status import EngineStatus
 class PreferencesDialog(LaidOutDialog):
     """All settings. `status` and `defaults` are those of the loaded model, None while none is loaded.
 
-    Without `shortcuts`, where there is no main window, there is no page about them.
+    Without `shortcuts`, where there is no main window, there is no page about them. `restart_requested`: the
+    program is to be closed and started again.
     """
+
+    restart_requested = Signal()
 
     def __init__(
         self,
@@ -66,13 +69,15 @@ class PreferencesDialog(LaidOutDialog):
         super().__init__(parent)
         self.setWindowTitle(tr("Settings – Fiddler Chat"))
         self.setAccessibleName(tr("Settings"))
-        self.model = ModelPage(settings, worker, knowledge or RealKnowledge(), status)
+        knowledge = knowledge or RealKnowledge()
+        self.model = ModelPage(settings, worker, knowledge, status)
         self.answers = AnswersPage(settings, presets, defaults)
         self.chats = ChatsPage(settings)
         self.appearance = AppearancePage(settings)
         self.shortcuts = ShortcutsPage(settings, shortcuts) if shortcuts is not None else None
         self.desktop = DesktopPage(settings)
-        self.data = DataPage(settings)
+        self.data = DataPage(settings, knowledge)
+        self.data.restart_requested.connect(self.restart_requested)
         self.pages: tuple[SettingsPage, ...] = (
             self.model,
             self.answers,

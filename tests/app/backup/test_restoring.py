@@ -175,7 +175,7 @@ class TestRefused:
     def test_chats_of_a_newer_version_or_of_another_program(
         self, filled: Path, backup: Path, changed: Change, tmp_path: Path, sql: str
     ) -> None:
-            with zipfile.ZipFile(backup) as archive:
+        with zipfile.ZipFile(backup) as archive:
             archive.extract("chats.sqlite3", tmp_path)
             manifest = json.loads(archive.read("backup.json"))
         with closing(sqlite3.connect(tmp_path / "chats.sqlite3")) as db:
