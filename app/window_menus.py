@@ -61,7 +61,7 @@ def edit_menu(window: MainWindow) -> Commands:
     return [
         Command("find", tr("&Search chats"), "Ctrl+F", window.commands.find),
         Command("compose", tr("Go to the &message field"), "Ctrl+L", window.page.focus_composer),
-        Command("attach", tr("&Attach text files…"), "Ctrl+Shift+U", window.page.writing.attach),
+        Command("attach", tr("&Attach text files…"), "Ctrl+O", window.page.writing.attach),
         None,
         Command("settings", tr("Se&ttings…"), "Ctrl+,", window.settings_requested.emit),
     ]

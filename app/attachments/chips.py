@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QWi
 from app.attachments.form import Attachment
 from app.attachments.viewer import AttachmentDialog
 from app.i18n import tr, tr_count
-from app.text import shortened
 from app.theme import mark, theme
 from app.widgets.flow import FlowLayout
 
 _NAME_CHARACTERS = 32
+_NARROWEST = 56  # pixels: the icon and a few letters
 
 
 class Chip(QFrame):
@@ -31,6 +31,8 @@ class Chip(QFrame):
         self.open = QToolButton()
         self.open.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.open.setIconSize(QSize(16, 16))
+        self.open.setMinimumWidth(_NARROWEST)  # its text is cut where there is less room than it needs
+        self.open.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         theme().set_icon(self.open, "file", "muted")
         self.open.clicked.connect(self._show)
         row = QHBoxLayout(self)
@@ -55,7 +57,7 @@ class Chip(QFrame):
             size = tr_count("{count} line", "{count} lines", self.file.lines)
         else:
             size = tr_count("{amount} token", "{amount} tokens", tokens, amount=f"{tokens:,}")
-        name = shortened(self.file.name, _NAME_CHARACTERS).replace("&", "&&")
+        name = _short(self.file.name).replace("&", "&&")
         self.open.setText(f"{name} · {size}")
         said = tr("Attached file {name}, {size}", name=self.file.name, size=size)
         self.open.setAccessibleName(said)
@@ -79,11 +81,11 @@ class ChipRow(QWidget):
 
     removed = Signal(int)  # the place of the file that is to go
 
-    def __init__(self, *, removable: bool, right: bool = False, parent: QWidget | None = None) -> None:
+    def __init__(self, *, removable: bool, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._removable = removable
         self.chips: list[Chip] = []
-        self._flow = FlowLayout(self, right=right)
+        self._flow = FlowLayout(self)
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -118,3 +120,11 @@ class ChipRow(QWidget):
 
     def _remove(self, chip: Chip) -> None:
         self.removed.emit(self.chips.index(chip))
+
+
+def _short(name: str) -> str:
+    """A long name without its middle: its end says what kind of file it is."""
+    if len(name) <= _NAME_CHARACTERS:
+        return name
+    end = _NAME_CHARACTERS // 3
+    return f"{name[: _NAME_CHARACTERS - end - 1].rstrip()}…{name[-end:].lstrip()}"

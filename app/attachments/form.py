@@ -30,7 +30,7 @@ from app.text import one_line
 _HEAD = re.compile(r"Attached file: ([^\n]+)\n(`{3,})[^`\n]*\n")
 _TICKS = re.compile(r"`+")
 _LANGUAGE = re.compile(r"\.([a-z0-9+#-]{1,16})")
-_BETWEEN = "\n\n"
+BETWEEN = "\n\n"
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,13 @@ class Attachment:
         """How it stands in a message."""
         longest = max((len(run) for run in _TICKS.findall(self.content)), default=0)
         fence = "`" * max(3, longest + 1)
-        language = _LANGUAGE.fullmatch(PurePath(self.name).suffix.lower())
-        opening = fence + (language[1] if language else "")
-        return f"Attached file: {self.name}\n{opening}\n{self.content}\n{fence}"
+        return f"Attached file: {self.name}\n{fence}{self.language}\n{self.content}\n{fence}"
+
+    @property
+    def language(self) -> str:
+        """What the name's ending says about the language, for highlighting; empty for nothing."""
+        found = _LANGUAGE.fullmatch(PurePath(self.name).suffix.lower())
+        return found[1] if found else ""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ class Parts:
 def compose(attachments: Iterable[Attachment], text: str) -> str:
     """The message of these files and this text."""
     blocks = [file.block for file in attachments]
-    return _BETWEEN.join([*blocks, text] if text else blocks)
+    return BETWEEN.join([*blocks, text] if text else blocks)
 
 
 def parse(message: str) -> Parts:
@@ -82,10 +86,10 @@ def parse(message: str) -> Parts:
         file, end = found
         if end == len(message):
             return Parts((*files, file), "")
-        if not message.startswith(_BETWEEN, end) or end + len(_BETWEEN) == len(message):
+        if not message.startswith(BETWEEN, end) or end + len(BETWEEN) == len(message):
             break
         files.append(file)
-        place = end + len(_BETWEEN)
+        place = end + len(BETWEEN)
     return Parts(tuple(files), message[place:])
 
 

@@ -133,7 +133,7 @@ class UserMessage(MessageView):
         super().__init__(row, _question_words(), parent)
         self.setAccessibleName(tr("You wrote"))
         parts = parse(row.content)
-        self._files = ChipRow(removable=False, right=True)
+        self._files = ChipRow(removable=False)
         self._text = PlainArea(parts.text)
         self._bubble = QFrame()
         mark(self._bubble, bubble=True)

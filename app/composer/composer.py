@@ -112,6 +112,11 @@ class Composer(QFrame):
         self._state, self._reason = state, reason
         self._refresh()
 
+    def show_waiting(self, message: str) -> None:
+        """Show the message that is sent when the answer has ended; empty for none."""
+        self.waiting.show_message(message)
+        self._refresh()
+
     def refuse(self, why: str) -> None:
         """Say why what is written was not sent; empty for nothing. Goes when something is changed."""
         self.notice.show_notice(MessageNotice("warning", why) if why else None)
@@ -212,13 +217,15 @@ class Composer(QFrame):
         self.button.setToolTip(name)
         self.button.setAccessibleName(name)
         self.button.setEnabled(generating or (self._state is ComposerState.READY and written))
-        self.wait_button.setVisible(generating and written)
+        self.wait_button.setVisible(generating and written and self.waiting.isHidden())
 
     def _hint_text(self, written: bool) -> str:
         if self._state is ComposerState.UNAVAILABLE:
             return self._reason
         enter = tr("Enter") if self.edit.send_on_enter else tr("Ctrl+Enter")
         if self._state is ComposerState.GENERATING:
+            if written and not self.waiting.isHidden():
+                return tr("A message waits already. Escape stops the answer.")
             if written:
                 return tr(
                     "{enter} sends this when the answer has ended. Escape stops the answer.", enter=enter

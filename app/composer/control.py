@@ -115,7 +115,7 @@ class ComposerControl(QObject):
         self._removed.clear()
         self.composer.files.forget_reading()
         self._fill("")
-        self.composer.waiting.show_message(self.waiting.of(chat))
+        self.composer.show_waiting(self.waiting.of(chat))
         self._storage.flush()
         # What waits for nothing any more, since the program ended, comes back into the composer.
         read = ChatStore.draft if self.waiting.of(chat) else ChatStore.take_back_next
@@ -126,7 +126,7 @@ class ComposerControl(QObject):
     def _on_begun(self, conversation: Conversation) -> None:
         self._chat = conversation.id
         self.waiting.begun(conversation.id)
-        self.composer.waiting.show_message(self.waiting.of(conversation.id))
+        self.composer.show_waiting(self.waiting.of(conversation.id))
         if self.composer.content:
             self._save_draft()
 
@@ -171,7 +171,7 @@ class ComposerControl(QObject):
             self.composer.refuse(tr("One message waits already. Edit or remove that one first."))
             return
         self.waiting.put(self._chat, message)
-        self.composer.waiting.show_message(message)
+        self.composer.show_waiting(message)
         self.composer.set_content(self._history.leave())
 
     @Slot()
@@ -182,7 +182,7 @@ class ComposerControl(QObject):
     @Slot()
     def _remove_waiting(self) -> None:
         self._removed.append(self.waiting.remove(self._chat))
-        self.composer.waiting.show_message("")
+        self.composer.show_waiting("")
         self.composer.edit.setFocus()
 
     def _take_back(self, chat: int | None) -> None:
@@ -196,7 +196,7 @@ class ComposerControl(QObject):
             self.waiting.remove(chat)
 
     def _show_again(self, message: str) -> None:
-        self.composer.waiting.show_message("")
+        self.composer.show_waiting("")
         written = self._history.to_keep(self.composer.content)
         self._history.leave()
         self._fill(merged(message, written))
@@ -239,7 +239,7 @@ class ComposerControl(QObject):
             place = self.waiting.first(chat)
             message = self.waiting.release(place)
             if place == self._chat:
-                self.composer.waiting.show_message("")
+                self.composer.show_waiting("")
             self._session.send_waiting(place, message)
 
     # Messages sent before

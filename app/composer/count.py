@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
-from app.attachments.form import parse
+from app.attachments.form import BETWEEN, parse
 from app.chat.requests import turns
 from app.composer.room import Room
 from app.engine_factory import TokenCounter
@@ -58,7 +58,10 @@ class Counts:
 
     def _count(self, question: Question) -> Counted:
         parts = parse(question.message)
-        files = tuple(self._text(file.block) for file in parts.attachments)
+        blocks = [file.block + BETWEEN for file in parts.attachments]
+        if blocks and not parts.text:
+            blocks[-1] = blocks[-1].removesuffix(BETWEEN)
+        files = tuple(self._text(block) for block in blocks)
         message = sum(files) + (self.counter.count_tokens(parts.text) if parts.text else 0)
         frame = self._around(question.system_prompt, ())
         if question.used is not None:

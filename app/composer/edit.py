@@ -12,6 +12,7 @@ from PySide6.QtGui import (
     QFocusEvent,
     QInputMethodEvent,
     QKeyEvent,
+    QResizeEvent,
     QTextCursor,
 )
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
@@ -42,6 +43,7 @@ class MessageEdit(QPlainTextEdit):
         # Up in the first line (-1) or Down in the last (1); whether something was shown instead of the text.
         self.call_back: Callable[[int], bool] = lambda step: False
         self._composing = False
+        self._fitting = False
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -59,6 +61,15 @@ class MessageEdit(QPlainTextEdit):
 
     def fit(self) -> None:
         """Take the height of the text, up to `MAX_LINES` lines."""
+        if self._fitting:
+            return  # laying lines out tells of a new size
+        self._fitting = True
+        block = self.document().firstBlock()
+        for _ in range(MAX_LINES):  # lines are counted once they are laid out, which painting does too late
+            if block.isValid():
+                self.blockBoundingRect(block)
+                block = block.next()
+        self._fitting = False
         # The layout of a plain text edit measures its height in lines.
         lines = max(1, int(self.document().size().height()))
         height = min(lines, MAX_LINES) * self.fontMetrics().lineSpacing() + 4
@@ -121,6 +132,11 @@ class MessageEdit(QPlainTextEdit):
             self._enter(event)
         elif not (key in (Qt.Key.Key_Up, Qt.Key.Key_Down) and self._called_back(event)):
             super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Fit again: the lines are others."""
+        super().resizeEvent(event)
+        self.fit()
 
     def changeEvent(self, event: QEvent) -> None:
         """Fit again when the font changes."""

@@ -7,6 +7,7 @@ from datetime import tzinfo
 from html import escape
 from string import Template
 
+from app.attachments.form import Attachment, Parts, parse
 from app.chat.code_lexer import language_name
 from app.export.formulas import svg_formula
 from app.export.highlight import by_class, colored, style_rules
@@ -14,7 +15,7 @@ from app.export.options import ExportOptions
 from app.export.outline import Entry, outline
 from app.export.rich import RichText
 from app.export.words import origin, remarks, speaker, time_text, version
-from app.i18n import tr
+from app.i18n import tr, tr_count
 from app.paths import asset
 from app.storage.rows import Conversation, MessageRow
 from app.theme_colors import Colors, load_colors
@@ -69,6 +70,7 @@ def _folds(depth: int, entry: Entry) -> list[str]:
 
 def _message(entry: Entry, options: ExportOptions, rich: RichText, zone: tzinfo | None) -> list[str]:
     message = entry.message
+    parts = parse(message.content) if message.role == "user" else Parts((), message.content)
     which = version(entry)
     details = f"<time>{escape(time_text(message.created, zone))}</time>"
     if which:
@@ -76,10 +78,18 @@ def _message(entry: Entry, options: ExportOptions, rich: RichText, zone: tzinfo 
     lines = [
         f'<section class="{message.role}" dir="auto">',
         f"<h2>{escape(speaker(message))} {details}</h2>",
-        rich.html(message.content),
+        *(_file(file) for file in parts.attachments),
+        rich.html(parts.text),
     ]
     lines += [f'<p class="remark">{escape(remark)}</p>' for remark in remarks(message, options)]
     return [*lines, "</section>"]
+
+
+def _file(file: Attachment) -> str:
+    """An attached file, folded away."""
+    lines = tr_count("{count} line", "{count} lines", file.lines)
+    summary = f"<summary>{escape(tr('Attached file {name}, {lines}', name=file.name, lines=lines))}</summary>"
+    return f'<details class="file">{summary}{_code(file.content, file.language)}</details>'
 
 
 def _code(code: str, language: str) -> str:

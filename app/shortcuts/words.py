@@ -13,6 +13,7 @@ def fixed_entries(*, send_on_enter: bool) -> list[Entry]:
     return [
         Entry("", tr("Send the message"), message, keys=send),
         Entry("", tr("New line"), message, keys=line),
+        Entry("", tr("Call an earlier message back"), message, keys="Up"),
         Entry("", tr("Rename the chosen chat"), chats, keys="F2"),
         Entry("", tr("Delete the chosen chat"), chats, keys="Del"),
         Entry("", tr("Stop the answer, or close what is open"), panel, keys="Esc"),

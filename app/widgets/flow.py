@@ -7,12 +7,11 @@ from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
 
 
 class FlowLayout(QLayout):
-    """Lines of widgets in their own sizes; `right`: lines end at the right edge instead of beginning left."""
+    """Lines of widgets in their own sizes, narrower only where the line itself is."""
 
-    def __init__(self, parent: QWidget | None = None, *, spacing: int = 6, right: bool = False) -> None:
+    def __init__(self, parent: QWidget | None = None, *, spacing: int = 6) -> None:
         super().__init__(parent)
         self._items: list[QLayoutItem] = []
-        self._right = right
         self.setContentsMargins(QMargins())
         self.setSpacing(spacing)
 
@@ -46,14 +45,17 @@ class FlowLayout(QLayout):
         return sum(height for _, height in lines) + self.spacing() * max(0, len(lines) - 1)
 
     def sizeHint(self) -> QSize:
-        """As wide as the widest widget; the height follows from the width."""
-        return self.minimumSize()
-
-    def minimumSize(self) -> QSize:
-        """Room for the widest widget."""
+        """As wide as the widest widget would like to be; the height follows from the width."""
         size = QSize()
         for item in self._items:
             size = size.expandedTo(item.sizeHint())
+        return size
+
+    def minimumSize(self) -> QSize:
+        """Room for the narrowest state of every widget."""
+        size = QSize()
+        for item in self._items:
+            size = size.expandedTo(item.minimumSize())
         return size
 
     def setGeometry(self, rect: QRect) -> None:
@@ -63,8 +65,6 @@ class FlowLayout(QLayout):
         for items, height in self._lines(rect.width()):
             widths = [min(item.sizeHint().width(), rect.width()) for item in items]
             left = rect.left()
-            if self._right:
-                left = rect.right() + 1 - sum(widths) - self.spacing() * (len(items) - 1)
             for item, width in zip(items, widths, strict=True):
                 item.setGeometry(QRect(QPoint(left, top), QSize(width, height)))
                 left += width + self.spacing()

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+
+import pytest
 
 from app.attachments.form import Attachment, compose
+from app.chat.requests import turns
 from app.composer.count import Counts, Question
 from app.storage.rows import MessageRow, MessageState
+from engine.generation.tokenizer import Tokenizer
 from engine.params import GenerationParams, Message, Role
+from tests.engine.generation.tokenizer_folders import byte_level_folder, mistral_model_file
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -80,3 +87,30 @@ def test_while_an_answer_is_written_the_context_is_as_full_as_the_engine_says() 
     room = Counts(words).count(Question("x", "be brief", (), 100, used=50)).room
     assert (room.message, room.chat + room.frame) == (1, 50)
     assert len(words.prompts) == 1  # the frame alone
+
+
+@dataclass(frozen=True)
+class Real:
+    """A real tokenizer, as `engine.runtime.Engine` counts with it."""
+
+    tokenizer: Tokenizer
+
+    def count_tokens(self, text: str) -> int:
+        return self.tokenizer.count(text)
+
+    def count_prompt(self, messages: Sequence[Message]) -> int:
+        return len(self.tokenizer.encode_chat(messages))
+
+
+@pytest.mark.parametrize("make", [byte_level_folder, lambda path: mistral_model_file(path).parent])
+def test_real_tokenizers_agree_but_for_the_joints(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    real = Real(Tokenizer.load(make(tmp_path)))
+    files = [Attachment("a.py", "def f(x):\n    return x\n"), Attachment("b.md", "* 北京\n* ü")]
+    for attached, typed, system in product(
+        ([], files[:1], files), ("Hello, how?", "```\n1\n```"), ("", "Be.")
+    ):
+        message = compose(attached, typed)
+        counted = Counts(real).count(Question(message, system, CHAT, 4096))
+        prompt = [*turns(system, CHAT), Message("user", message)]
+        joints = 1 + len(attached)  # a token may reach over the place where two texts meet
+        assert abs(counted.room.total - real.count_prompt(prompt)) <= joints
