@@ -37,7 +37,7 @@ class NoticeBar(QFrame):
         )
         self._button = QPushButton()
         self._button.clicked.connect(lambda: self.triggered.emit(self._action))
-        self._close = QToolButton()
+        self._close = QToolButton(self)  # shown without a parent it would be a window for a moment
         self._close.setToolTip(tr("Dismiss"))
         self._close.setAccessibleName(tr("Dismiss this message"))
         theme().set_icon(self._close, "close", "muted")

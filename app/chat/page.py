@@ -44,7 +44,7 @@ class ChatPage(QWidget):
         self.stack = QStackedWidget()
         self.stack.addWidget(self.welcome)
         self.stack.addWidget(self.view)
-        self.strip = ModelStrip()
+        self.strip = ModelStrip(self)  # without a parent it would be a window for a moment
         self.composer = Composer()
         self.writing = ComposerControl(self.composer, session, storage, self.strip, self)
         self.notice = NoticeBar(dismissable=True)  # about the saved chats as a whole

@@ -30,10 +30,10 @@ from engine.errors import EngineError, ShortageError
 from engine.progress import CancelToken
 from tests.app.chat.conftest import settings, storage, window
 from tests.app.fakes import ScriptedFactory, make_status
-from tests.app.walking import look_through, tab_through
+from tests.app.walking import look_through, stray_windows, tab_through
 from tests.app.wizard_fakes import ScriptedKnowledge
 
-__all__ = ["settings", "storage", "window"]
+__all__ = ["settings", "storage", "stray_windows", "window"]
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", "raise")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, QRect, Qt
+import pytest
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -16,7 +18,10 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
     QComboBox,
+    QDialog,
     QLineEdit,
+    QMainWindow,
+    QMenu,
     QScrollArea,
     QScrollBar,
     QTextEdit,
@@ -171,3 +176,28 @@ def look_through(qtbot: QtBot, root: QWidget) -> list[str]:
     if root.isWindow() and not (window.accessibleName() or window.windowTitle()):
         found.append(f"a window without a title: {type(window).__name__}")
     return found
+
+
+class StrayWindows(QObject):
+    """Notes what becomes a window of its own without being meant to, and takes the keyboard away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+            meant = isinstance(watched, QMainWindow | QDialog | QMenu)
+            if not meant and watched.windowType() is Qt.WindowType.Window:
+                self.found.append(describe(watched))
+        return False
+
+
+@pytest.fixture(autouse=True)
+def stray_windows(qapp: QApplication) -> Iterator[None]:
+    """For every test of a file that imports it: nothing flashes up."""
+    stray = StrayWindows()
+    qapp.installEventFilter(stray)
+    yield
+    qapp.removeEventFilter(stray)
+    assert stray.found == []

@@ -4,9 +4,10 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.wizard.state import Step
-from tests.app.walking import look_through
+from tests.app.walking import look_through, stray_windows
 from tests.app.wizard.access import Open, choose_starter
 
+__all__ = ["stray_windows"]
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
