@@ -118,7 +118,7 @@ class DetailsDialog(QDialog):
         column.addWidget(area, 1)
         column.addLayout(buttons)
         width = self.fontMetrics().averageCharWidth() * 66
-        self.setMinimumWidth(width)
+        area.setMinimumWidth(width)
         room = round(self.screen().availableSize().height() * 0.8)
         area.setMinimumHeight(min(table.heightForWidth(width), room))
         self.close_button.setFocus()

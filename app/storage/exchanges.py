@@ -119,7 +119,11 @@ class Exchanges(Store):
     def recover_interrupted(self) -> list[MessageRow]:
         """Mark the answers that a program left unfinished when it died; not those of a running one."""
         with transaction(self._db, self.path, tr("Interrupted answers could not be marked.")):
-            return table.interrupt(self._db, self._dead_runs(table.streaming_runs(self._db)))
+            marked = table.interrupt(self._db, self._dead_runs(table.streaming_runs(self._db)))
+            # Of several answers to a question, those without a word are of no use as versions.
+            empty = [row.id for row in marked if not row.active and not row.content]
+            table.remove(self._db, empty)
+            return [row for row in marked if row.id not in empty]
 
     # Inside a transaction
 
