@@ -16,7 +16,22 @@ from app.storage.rows import MessageRow
 from app.theme import mark
 
 PAGE = 40  # messages that are laid out; earlier and later ones on request
-FIRST = 10  # of them at once, about as many as the window shows; the others when the window is idle
+FIRST = 10  # of them at once, at most; the others when the window is idle
+FIRST_CHARACTERS = 6000  # of these messages, about two screens: as much as the window can show
+
+
+def first_rows(lengths: Sequence[int], place: int) -> range:
+    """The messages that are laid out at once around a place, from their lengths in characters."""
+    count = len(lengths)
+    first = end = max(0, min(place, count))
+    characters = 0
+    while end - first < FIRST and (first > 0 or end < count):
+        later = end < count and (first == 0 or end - place <= place - first)
+        characters += lengths[end if later else first - 1]
+        if end - first >= 2 and characters > FIRST_CHARACTERS:
+            break
+        first, end = (first, end + 1) if later else (first - 1, end)
+    return range(first, end)
 
 
 class MessageColumn(QWidget):
@@ -160,8 +175,9 @@ class MessageColumn(QWidget):
         count = len(self.rows)
         start = max(0, min(place - PAGE // 2, count - PAGE))
         self._page = range(start, min(start + PAGE, count))
-        self.views, self._first = [], max(0, min(place - FIRST // 2, count - FIRST))
-        for row in self.rows[self._first : self._first + FIRST]:
+        first = first_rows([len(row.content) for row in self.rows], place)
+        self.views, self._first = [], first.start
+        for row in self.rows[first.start : first.stop]:
             self._insert(row, len(self.views))
         self._after_change()
         self._fill_timer.start()

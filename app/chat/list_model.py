@@ -30,6 +30,7 @@ class ChatListModel(QAbstractListModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._chats: list[Summary] = []
+        self._rows: dict[int, int] = {}  # of each chat
         self._terms: tuple[str, ...] = ()  # what was sought
         self._answering: int | None = None  # the chat in which an answer is being written
 
@@ -44,19 +45,21 @@ class ChatListModel(QAbstractListModel):
 
     def row_of(self, conversation_id: int | None) -> int:
         """The row of a chat, -1 if it is not in the list."""
-        return self.ids.index(conversation_id) if conversation_id in self.ids else -1
+        return -1 if conversation_id is None else self._rows.get(conversation_id, -1)
 
     def set_chats(self, chats: Sequence[Summary], terms: tuple[str, ...] = ()) -> None:
         """Show another list, found by `terms`; where chats and order are the same, only texts change."""
         again, self._terms = terms != self._terms, terms
         if not again and [chat.conversation.id for chat in chats] == self.ids:
-            changed = [row for row, chat in enumerate(chats) if chat != self._chats[row]]
+            pairs = enumerate(zip(self._chats, chats, strict=True))
+            changed = [row for row, (before, now) in pairs if now is not before and now != before]
             self._chats = list(chats)
             for row in changed:
                 self.dataChanged.emit(self.index(row), self.index(row))
             return
         self.beginResetModel()
         self._chats = list(chats)
+        self._rows = {chat.conversation.id: row for row, chat in enumerate(self._chats)}
         self.endResetModel()
 
     def set_answering(self, conversation_id: int | None) -> None:

@@ -8,7 +8,7 @@ from app.storage.base import Store
 from app.storage.copying import copy_conversation
 from app.storage.database import reading, transaction
 from app.storage.errors import DamagedError, StorageError
-from app.storage.listing import list_conversations, search_conversations
+from app.storage.listing import search_conversations
 from app.storage.rows import Conversation, JsonObject, Summary, dump_json, to_millis
 from app.storage.search_query import Query, parse
 from app.text import one_line
@@ -59,7 +59,7 @@ class Conversations(Store):
         query = parse(search or "")
         if not query.terms:
             with reading(self.path, tr("The list of chats could not be read.")):
-                return list_conversations(self._db, archived=archived)
+                return self._listed.read(self._db, archived=archived)
         try:
             return self._search(query)
         except DamagedError:  # of all that a search reads, only the index is not checked at the start

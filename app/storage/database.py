@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from app.storage.errors import from_sqlite
@@ -40,7 +41,7 @@ def connect(path: Path | None) -> sqlite3.Connection:
     try:
         connection.row_factory = sqlite3.Row
         # Damage inside a text is no reason to hide the rest of it.
-        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         connection.create_function("fold", 1, fold, deterministic=True)
         for setting in _SETTINGS:
             connection.execute(setting)

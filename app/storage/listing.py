@@ -16,15 +16,40 @@ _LATEST = (
     f"(SELECT substr(content, 1, {2 * PREVIEW_CHARACTERS}) FROM message"
     " WHERE conversation_id = c.id AND active = 1 AND content <> '' ORDER BY id DESC LIMIT 1)"
 )
+_LAST = "(SELECT max(id) FROM message WHERE conversation_id = c.id AND active = 1)"
 _SELECT = f"SELECT c.*, {_COUNT} AS messages, {_LATEST} AS preview FROM conversation AS c"
 
 
-def list_conversations(db: sqlite3.Connection, *, archived: bool | None) -> list[Summary]:
-    """The chats that are not deleted, the pinned ones first. Raises `sqlite3.Error`."""
-    order = "ORDER BY pinned DESC, activity DESC"
-    which = "" if archived is None else f" AND archived = {int(archived)}"
-    rows = db.execute(f"{_SELECT} WHERE deleted IS NULL{which} {order}")
-    return [_summary(row) for row in rows]
+class SummaryCache:
+    """The list as it was read last: of thousands of chats, few are another at the next look.
+
+    The key of a line is everything in its chat's row, with the id of the last message that is shown: each
+    change of a message changes one of the two, but for the text so far of an answer that is being written.
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[int, tuple[tuple[object, ...], Summary]] = {}
+
+    def read(self, db: sqlite3.Connection, *, archived: bool | None) -> list[Summary]:
+        """The chats that are not deleted, the pinned ones first. Raises `sqlite3.Error`."""
+        which = "" if archived is None else f" AND archived = {int(archived)}"
+        rows = db.execute(
+            f"SELECT c.*, {_LAST} FROM conversation AS c WHERE deleted IS NULL{which}"
+            " ORDER BY pinned DESC, activity DESC"
+        )
+        before, self._lines = self._lines, {}
+        found = []
+        for row in rows:
+            key = tuple(row)
+            known = before.get(row["id"])
+            line = known if known is not None and known[0] == key else (key, _line(db, row["id"]))
+            self._lines[row["id"]] = line
+            found.append(line[1])
+        return found
+
+
+def _line(db: sqlite3.Connection, conversation_id: int) -> Summary:
+    return _summary(db.execute(f"{_SELECT} WHERE id = ?", (conversation_id,)).fetchone())
 
 
 def list_deleted(db: sqlite3.Connection) -> list[Summary]:

@@ -9,6 +9,7 @@ import pytest
 
 from app.storage import ChatStore, MessageState, StorageError
 from app.storage.figures import params_from_json, stats_from_json
+from app.storage.listing import SummaryCache
 from engine.events import ExpertHits, FinishReason, GenerationStats
 from engine.params import GenerationParams, Message, SamplingParams
 
@@ -253,3 +254,29 @@ def test_parameters_that_are_no_longer_legal_are_none() -> None:
     assert params_from_json({"sampling": {"temperature": -1}}) is None
     assert params_from_json({"sampling": {"temperature": "hot"}}) is None
     assert params_from_json({"max_tokens": 9, "a_later_field": 1}) == GenerationParams(max_tokens=9)
+
+
+def test_the_list_is_never_behind(store: ChatStore) -> None:
+    """What is kept of the last look is what a first look would find, after every kind of change."""
+    first = store.create_conversation("first").id
+    begun = store.begin_exchange(first, "one")
+    answer = begun.answer.id
+    other: list[int] = []
+    changes: tuple[Callable[[], object], ...] = (
+        lambda: store.finish_message(answer, "the whole"),
+        lambda: store.edit_answer(answer, "put right"),
+        lambda: store.show_version(answer),
+        lambda: other.append(store.duplicate(first).id),
+        lambda: store.rename(first, "renamed"),
+        lambda: store.pin(first, True),
+        lambda: store.archive(other[0], True),
+        lambda: store.archive(other[0], False),
+        lambda: store.restore_turn(store.delete_turn(answer)[0].id),
+        lambda: store.delete(first),
+        lambda: store.undelete(first),
+    )
+    for change in changes:
+        change()
+        listed = store.conversations()
+        store._listed = SummaryCache()
+        assert listed == store.conversations()
