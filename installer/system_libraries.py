@@ -23,6 +23,7 @@ PACKAGES: dict[str, tuple[str, str, str]] = {
     "libdbus-1.so.3": ("libdbus-1-3", "dbus-libs", "dbus"),
     "libfontconfig.so.1": ("libfontconfig1", "fontconfig", "fontconfig"),
     "libfreetype.so.6": ("libfreetype6", "freetype", "freetype2"),
+    "libgssapi_krb5.so.2": ("libgssapi-krb5-2", "krb5-libs", "krb5"),
     "libglib-2.0.so.0": ("libglib2.0-0", "glib2", "glib2"),
     "libgthread-2.0.so.0": ("libglib2.0-0", "glib2", "glib2"),
     "libX11.so.6": ("libx11-6", "libX11", "libx11"),
@@ -77,7 +78,7 @@ def unresolved(ldd_output: str) -> list[str]:
 
 
 def missing_for_qt(python: Path, *, with_display_tools: bool) -> list[str]:
-    """System libraries that Qt's widgets and its X11 plugin need and this Linux machine lacks.
+    """System libraries that Qt's widgets, its X11 plugin and its sockets need and this Linux machine lacks.
 
     With `with_display_tools` also the programs with which the tests start the real window.
     """
@@ -87,8 +88,8 @@ def missing_for_qt(python: Path, *, with_display_tools: bool) -> list[str]:
     found = subprocess.run([python, "-c", where], capture_output=True, text=True, check=True).stdout.strip()
     qt = Path(found) / "Qt"
     missing: list[str] = []
-    for binary in (qt / "plugins/platforms/libqxcb.so", qt / "lib/libQt6Widgets.so.6"):
-        listing = subprocess.run(["ldd", binary], capture_output=True, text=True, check=False)
+    for binary in ("plugins/platforms/libqxcb.so", "lib/libQt6Widgets.so.6", "lib/libQt6Network.so.6"):
+        listing = subprocess.run(["ldd", qt / binary], capture_output=True, text=True, check=False)
         missing += unresolved(listing.stdout)
     if with_display_tools:
         missing += [tool for tool in ("Xvfb", "xdotool") if not shutil.which(tool)]

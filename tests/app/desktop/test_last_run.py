@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from app.window import MainWindow
 from tests.app.chat.conftest import settings
 
 __all__ = ["settings"]
+ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
@@ -87,3 +90,23 @@ def test_a_restart_repeats_the_command_without_the_files() -> None:
     assert command_again(original, "/bin/python3", ["a.json", "b.zip"]) == [
         *("/bin/python3", "-m", "app", "--data-dir", "here")
     ]
+
+
+CRASH = """
+import faulthandler
+from app.logs.files import crash_log_path, record_crashes
+from app.desktop.last_run import RunMarker
+RunMarker(crash_log_path().parent, crash_log_path()).begin()
+record_crashes()
+faulthandler._sigsegv()
+"""
+
+
+def test_the_stacks_of_a_real_crash_are_found_at_the_next_start(data_dir: Path) -> None:
+    (data_dir / "logs").mkdir(parents=True)
+    done = subprocess.run([sys.executable, "-c", CRASH], cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode != 0
+    ending = RunMarker(data_dir / "logs", data_dir / "logs" / "crash.log").begin()
+    assert ending is not None
+    assert "Current thread" in ending.crash
+    assert "<string>" in ending.crash  # where it happened
