@@ -104,6 +104,7 @@ class ComposerControl(QObject):
         session.message_finished.connect(self._on_finished)
         session.stats.connect(self._on_stats)
         session.busy_changed.connect(self._on_busy)
+        session.parameters.changed.connect(self._on_parameters)
 
     # Drafts
 
@@ -261,6 +262,12 @@ class ComposerControl(QObject):
         rows = () if self._used is not None else tuple(session.messages)
         context = session.model.context_length
         return Question(message, session.system_prompt, rows, context, session.params, self._used)
+
+    @Slot()
+    def _on_parameters(self) -> None:
+        """Another system prompt, or another policy where the context is full."""
+        self._used = None
+        self._count()
 
     def _count(self) -> None:
         self.meter.update(busy=self._session.busy)

@@ -143,3 +143,16 @@ def test_a_full_context_leads_to_the_parameters(window: MainWindow) -> None:
     dialog = window.page.parameters.dialog
     assert dialog is not None
     dialog.reject()
+
+
+def test_the_count_of_tokens_follows_the_parameters(qtbot: QtBot, window: MainWindow) -> None:
+    ask(qtbot, window, "One")
+    composer = window.page.composer
+    qtbot.keyClicks(composer.edit, "two words")
+    qtbot.waitUntil(lambda: "of 512 tokens" in composer._tokens.text(), timeout=5000)
+    prompt = "word " * 600
+    window.session.parameters.change(ChatSetup("", prompt))
+    qtbot.waitUntil(lambda: "too long" in composer._tokens.text(), timeout=5000)
+    window.session.parameters.change(ChatSetup(""))
+    qtbot.waitUntil(lambda: composer._tokens.text().endswith("of 512 tokens"), timeout=5000)
+    composer.set_content("")
