@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.chat.details import DetailsDialog
 from app.desktop.last_run import BadEnding
 from app.dialogs import ask_anyway, confirm, show_error
 from app.errors import UnexpectedError
@@ -19,17 +21,21 @@ from app.logs.lines import LastLines
 from app.logs.window import LogWindow
 from app.menus import AboutDialog
 from app.preferences.dialog import PreferencesDialog
-from app.presets.dialog import ParametersDialog
+from app.presets.dialog import ParametersDialog, PresetDialog
 from app.presets.name_dialog import NameDialog
+from app.presets.preset import Preset
 from app.presets.store import PresetStore
 from app.settings import SettingsStore
+from app.storage.figures import params_to_json, stats_to_json
+from app.storage.rows import MessageRow, MessageState
 from app.widgets.task import ProgressDialog
 from app.window import MainWindow
 from app.worker import EngineWorker
 from engine.errors import EngineError, ShortageError
+from engine.params import GenerationParams
 from engine.progress import CancelToken
 from tests.app.chat.conftest import settings, storage, window
-from tests.app.fakes import ScriptedFactory, make_status
+from tests.app.fakes import ScriptedFactory, make_status, stats_after
 from tests.app.walking import look_through, stray_windows, tab_through
 from tests.app.wizard_fakes import ScriptedKnowledge
 
@@ -116,6 +122,17 @@ def test_every_page_of_the_settings(
     dialog.accept()
 
 
+ANSWER = MessageRow(
+    2,
+    1,
+    "assistant",
+    "Paris.",
+    MessageState.COMPLETE,
+    datetime(2026, 1, 2, tzinfo=UTC),
+    model="Starter model",
+    params=params_to_json(GenerationParams()),
+    stats=stats_to_json(stats_after(3)),
+)
 ERROR = EngineError("It does not fit.", why="3 GB are missing.", action="Close programs.")
 Make = Callable[[QWidget, SettingsStore], QDialog]
 DIALOGS: dict[str, Make] = {
@@ -131,6 +148,8 @@ DIALOGS: dict[str, Make] = {
     "progress": lambda parent, _: ProgressDialog("Importing", CancelToken(), parent),
     "parameters": lambda parent, settings: _parameters(parent, settings),
     "name": lambda parent, _: NameDialog("Save as preset", "Mine", lambda _: None, parent),
+    "preset": lambda parent, _: PresetDialog(Preset("1", "Mine"), lambda _: None, None, parent),
+    "details": lambda parent, _: DetailsDialog(ANSWER, 2, can_answer=True, parent=parent),
 }
 
 
