@@ -87,7 +87,7 @@ def _css(color: QColor) -> str:
 
 
 def _scaled(pixels: int, scale: float) -> str:
-    return f"{pixels if pixels <= _LINE else round(pixels * scale)}px"
+    return f"{pixels if pixels <= _LINE else int(pixels * scale)}px"
 
 
 def palette(colors: Colors) -> QPalette:

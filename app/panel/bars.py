@@ -99,6 +99,9 @@ class StackedBar(QWidget):
             painter.drawRoundedRect(chip, 4, 4)
             painter.setPen(colors.text)
             painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, text)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(colors.edge)  # only high contrast has one
+        painter.drawRoundedRect(area.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
 
     def event(self, event: QEvent) -> bool:
         """The tool tip of the part under the pointer."""

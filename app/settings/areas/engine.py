@@ -50,7 +50,10 @@ THREADS = Option(
     "engine.threads",
     0,
     tr_noop("CPU threads"),
-    tr_noop("Threads that compute experts. 0 takes the physical cores, all but one if there are many."),
+    tr_noop(
+        "More are faster, up to the physical cores; fewer leave room for other programs. 0 takes the "
+        "physical cores, all but one if there are many."
+    ),
     minimum=0,
     maximum=1024,
     synonyms_text=tr_noop("cores processor parallel speed"),

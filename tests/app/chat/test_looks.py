@@ -1,0 +1,53 @@
+"""The View menu's commands for themes and zoom, and a message in high contrast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from app.settings import SettingsStore, registry
+from app.theme import theme
+from app.theme_colors import load_colors
+
+if TYPE_CHECKING:
+    from pytestqt.qtbot import QtBot
+
+    from app.window import MainWindow
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+@pytest.fixture(autouse=True)
+def plain_looks() -> Iterator[None]:
+    yield
+    theme().apply("light")
+
+
+def test_ctrl_plus_minus_and_0_zoom_the_whole_window(
+    qtbot: QtBot, window: MainWindow, settings: SettingsStore
+) -> None:
+    before = QApplication.font().pointSizeF()
+    for key in (Qt.Key.Key_Plus, Qt.Key.Key_Plus):
+        qtbot.keyClick(window, key, Qt.KeyboardModifier.ControlModifier)
+    assert settings.get(registry.ZOOM) == 125
+    assert QApplication.font().pointSizeF() == pytest.approx(1.25 * before)
+    qtbot.keyClick(window, Qt.Key.Key_Minus, Qt.KeyboardModifier.ControlModifier)
+    assert settings.get(registry.ZOOM) == 110
+    qtbot.keyClick(window, Qt.Key.Key_0, Qt.KeyboardModifier.ControlModifier)
+    assert QApplication.font().pointSizeF() == pytest.approx(before)
+
+
+@pytest.mark.parametrize("tone", ["light", "dark"])
+def test_high_contrast_keeps_the_tone_of_what_is_shown(
+    window: MainWindow, settings: SettingsStore, tone: str
+) -> None:
+    window.menus.actions[f"theme_{tone}"].trigger()
+    window.menus.actions["theme_contrast"].trigger()
+    assert settings.get(registry.THEME) == f"contrast_{tone}"
+    assert theme().colors == load_colors(f"contrast_{tone}")
+    window.menus.actions["theme_contrast"].trigger()
+    assert settings.get(registry.THEME) == f"contrast_{tone}"
