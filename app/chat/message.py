@@ -194,7 +194,7 @@ class AssistantMessage(MessageView):
         footer.addWidget(self.tools)
         footer.addSpacing(6)
         footer.addWidget(self._figures, 1)
-        for widget in (self._waiting, self._body, self._notice):
+        for widget in (self._body, self._waiting, self._notice):
             self._column.addWidget(widget)
         self._column.addLayout(footer)
         self._body.append(row.content)

@@ -11,7 +11,7 @@ from app.presets.dialog import ParametersDialog
 from app.presets.words import values_words
 from app.theme import theme
 
-_CHARACTERS = 22  # of the preset's name, at most
+_CHARACTERS = 20  # of the preset's name, at most
 
 
 class ParametersButton(QToolButton):

@@ -52,8 +52,8 @@ class ChatParameters(QObject):
         if preset is None:
             return tr("Own values")
         if is_as_preset(self.setup, preset):
-            return preset.label
-        return tr("{preset}, changed", preset=preset.label)
+            return preset.short
+        return tr("{preset}, changed", preset=preset.short)
 
     def show(self, conversation: Conversation | None) -> None:
         """Another chat is shown (None: one that is not begun), or it was changed in the store."""

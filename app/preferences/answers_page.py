@@ -24,6 +24,7 @@ from engine.errors import EngineError
 from engine.params import GenerationParams
 
 _ID = Qt.ItemDataRole.UserRole
+_CHARACTERS = 32  # of the default's name, that need no cutting
 _ROWS = 9  # of the list, in heights of text
 
 
@@ -43,6 +44,7 @@ class AnswersPage(SettingsPage):
         assert isinstance(box, QComboBox)
         self._box = box
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        box.setMinimumContentsLength(_CHARACTERS)
         self.recommended = self.add_hint(recommended(defaults))
         self.list = QListWidget(self)
         self.list.setAccessibleName(tr("Presets"))

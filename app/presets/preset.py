@@ -25,6 +25,11 @@ class Preset:
         """The name as the user reads it."""
         return tr(self.name) if self.shipped else self.name
 
+    @property
+    def short(self) -> str:
+        """The same where there is little room: without the explanation of a shipped one."""
+        return self.label.partition(" (")[0] if self.shipped else self.name
+
 
 @dataclass(frozen=True)
 class ChatSetup:
