@@ -272,7 +272,6 @@ class ChatSession(QObject):
     def _on_ended(self, row: MessageRow) -> None:
         replace_last(self._messages, row)
         self.message_finished.emit(row)
-        self.busy_changed.emit(self.busy)
 
     @Slot(object)
     def _on_row_changed(self, row: MessageRow) -> None:
