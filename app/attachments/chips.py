@@ -93,6 +93,11 @@ class ChipRow(QWidget):
         self.hide()
 
     @property
+    def spacing(self) -> int:
+        """Pixels between chips."""
+        return self._flow.spacing()
+
+    @property
     def natural_width(self) -> int:
         """Pixels that all chips take side by side; 0 without any."""
         widths = [chip.sizeHint().width() for chip in self.chips]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 
+from engine.text import clean_text
+
 _MARKS = (  # UTF-32's begins like UTF-16's
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -33,7 +35,12 @@ def decode(data: bytes) -> str:
     text = _decoded(data)
     if _CONTROL.search(text):
         raise NotTextError
-    return _ENDS.sub("\n", text).rstrip("\n")
+    return normalised(text)
+
+
+def normalised(text: str) -> str:
+    """`text` with `\n` at the ends of lines and none at its own end."""
+    return _ENDS.sub("\n", clean_text(text)).rstrip("\n")
 
 
 def _decoded(data: bytes) -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
 
+from app.attachments.area import ChipArea
 from app.attachments.chips import ChipRow
+from app.attachments.decoding import normalised
 from app.attachments.form import Attachment, with_files
 from app.attachments.reading import ReadFiles, read_files
 from app.chat.notice_bar import NoticeBar
@@ -36,13 +38,14 @@ class AttachmentField(QWidget):
         self._background: Background[ReadFiles] = Background(tr("Reading the file"), self)
         self.row = ChipRow(removable=True)
         self.row.removed.connect(self._remove)
+        self._area = ChipArea(self.row)
         self.notice = NoticeBar(dismissable=True)
         self.notice.dismissed.connect(self._show)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
         column.addWidget(self.notice)
-        column.addWidget(self.row)
+        column.addWidget(self._area)
         self.hide()
 
     @property
@@ -68,6 +71,10 @@ class AttachmentField(QWidget):
     def add(self, files: Sequence[Attachment]) -> None:
         """Attach texts that are there already."""
         self._set(with_files(self._files, files))
+
+    def add_text(self, text: str) -> None:
+        """Attach a text that was pasted."""
+        self.add([Attachment(tr("Pasted text.txt"), normalised(text))])
 
     def add_paths(self, paths: Sequence[Path], *, may_be_chats: bool = False) -> None:
         """Read files and attach them; with `may_be_chats`, files with chats are told of instead."""
@@ -134,6 +141,8 @@ class AttachmentField(QWidget):
     def _set(self, files: tuple[Attachment, ...]) -> None:
         changed, self._files = files != self._files, files
         self.row.show_files(files)
+        self._area.fit()
+        self._area.setVisible(bool(files))
         self._show()
         if changed:
             self.changed.emit()

@@ -30,6 +30,7 @@ class MessageEditor(QFrame):
         self.edit = MessageEdit()
         self.files.left.connect(lambda: self.edit.setFocus(Qt.FocusReason.OtherFocusReason))
         self.edit.files_pasted.connect(self.files.add_paths)
+        self.edit.huge_pasted.connect(self.files.add_text)
         self.edit.send_on_enter = False  # what is edited often has several lines
         self.edit.setPlaceholderText("")
         self.edit.setAccessibleName(tr("Edit the message"))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from enum import Enum
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from app.attachments.field import AttachmentField
-from app.attachments.form import Attachment, compose, parse
+from app.attachments.form import compose, parse
 from app.chat.notice_bar import NoticeBar
 from app.chat.notices import MessageNotice
 from app.composer.count import Counted
@@ -166,7 +165,8 @@ class Composer(QFrame):
         edit.textChanged.connect(self._on_changed)
         edit.focus_changed.connect(lambda focused: mark(self, focused=focused))
         edit.files_pasted.connect(files.add_paths)
-        edit.long_pasted.connect(self._on_long_pasted)
+        edit.long_pasted.connect(self.offer.offer)
+        edit.huge_pasted.connect(files.add_text)
         files.changed.connect(self._on_changed)
         files.left.connect(lambda: edit.setFocus(Qt.FocusReason.OtherFocusReason))
         self.offer.accepted.connect(self._attach_pasted)
@@ -191,11 +191,8 @@ class Composer(QFrame):
         else:
             self._submit()
 
-    def _on_long_pasted(self, pasted: QTextCursor) -> None:
-        self.offer.offer(pasted)
-
-    def _attach_pasted(self, file: Attachment) -> None:
-        self.files.add([file])
+    def _attach_pasted(self, text: str) -> None:
+        self.files.add_text(text)
         self.edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_changed(self) -> None:

@@ -21,6 +21,8 @@ from app.storage import ChatStore, Conversation, MessageRow
 from app.storage.thread import StorageThread
 from engine.events import GenerationStats
 
+_SURE = 2_000  # characters; what is shorter is sent without waiting for its count
+
 
 class ComposerControl(QObject):
     """Nothing that is written is lost: it is in the composer, waits, or was sent; and it is on the disk."""
@@ -44,6 +46,7 @@ class ComposerControl(QObject):
         self._chat: int | None = None  # the chat whose draft the composer holds
         self._restoring = False  # the composer changes without the user
         self._ended: MessageRow | None = None  # the answer that ended last, until what waits has followed
+        self._sending = ""  # a long message that is sent once its tokens are counted
         self._used: int | None = None  # tokens in the context, while an answer is written to the chat
         self._connect()
         self._on_opened(None, [])
@@ -146,6 +149,7 @@ class ComposerControl(QObject):
 
     @Slot()
     def _on_changed(self) -> None:
+        self._sending = ""
         if not self._restoring:
             self._save_draft()
         self._count()
@@ -154,22 +158,33 @@ class ComposerControl(QObject):
 
     @Slot(str)
     def _send(self, message: str) -> None:
-        if self._session.busy or self._session.model is None or self._is_too_long(message):
+        if self._session.busy or self._session.model is None:
             return
+        if len(message) > _SURE and self._counted(message) is None and self.meter.count_now():
+            self._sending = message
+        elif not self._is_too_long(message):
+            self._deliver(message)
+
+    def _deliver(self, message: str) -> None:
         self.composer.set_content(self._history.leave())
         self._removed.clear()
         self._session.send(message)
 
     def _is_too_long(self, message: str) -> bool:
-        counted = self.meter.of(message) or self.meter.of(self.composer.content)
+        counted = self._counted(message)
         why = "" if counted is None else refusal(counted.room, len(counted.files))
         self.composer.refuse(why)
         return bool(why)
+
+    def _counted(self, message: str) -> Counted | None:
+        return self.meter.of(message) or self.meter.of(self.composer.content)
 
     @Slot(str)
     def _let_wait(self, message: str) -> None:
         if self.waiting.of(self._chat):
             self.composer.refuse(tr("One message waits already. Edit or remove that one first."))
+            return
+        if self._is_too_long(message):
             return
         self.waiting.put(self._chat, message)
         self.composer.show_waiting(message)
@@ -280,3 +295,9 @@ class ComposerControl(QObject):
     @Slot(object)
     def _on_counted(self, counted: Counted | None) -> None:
         self.composer.show_count(counted)
+        message = self._sending
+        if not message or (counted is not None and self._counted(message) is None):
+            return  # that was the count of what stood there before
+        self._sending = ""
+        if not self._session.busy and not self._is_too_long(message):
+            self._deliver(message)

@@ -23,6 +23,7 @@ from app.widgets.mime import local_files
 
 MAX_LINES = 9
 LONG_PASTE = 4_000  # characters; longer texts are better attached
+HUGE_PASTE = 100_000  # the same; these are always attached: the field would stand still for seconds
 
 
 class MessageEdit(QPlainTextEdit):
@@ -35,6 +36,7 @@ class MessageEdit(QPlainTextEdit):
     focus_changed = Signal(bool)
     files_pasted = Signal(object)  # list of Path
     long_pasted = Signal(object)  # QTextCursor: the text that was pasted, selected
+    huge_pasted = Signal(str)  # a text that was not put into the field
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -94,6 +96,9 @@ class MessageEdit(QPlainTextEdit):
         files = local_files(source)
         if files:
             self.files_pasted.emit(files)
+            return
+        if len(source.text()) > HUGE_PASTE:
+            self.huge_pasted.emit(source.text())
             return
         start = self.textCursor().selectionStart()
         super().insertFromMimeData(source)

@@ -6,7 +6,6 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
 
-from app.attachments.form import Attachment
 from app.i18n import tr
 from app.theme import mark, theme
 from app.widgets.buttons import push_button
@@ -16,7 +15,7 @@ from app.widgets.labels import hint
 class PasteOffer(QFrame):
     """Hidden until there is such a text, which stays where it was pasted unless the user takes the offer."""
 
-    accepted = Signal(object)  # Attachment: the text, which has been taken out of the field
+    accepted = Signal(str)  # the text, which has been taken out of the field
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -63,4 +62,4 @@ class PasteOffer(QFrame):
         if pasted is not None and pasted.hasSelection():
             text = pasted.selection().toPlainText()
             pasted.removeSelectedText()
-            self.accepted.emit(Attachment(tr("Pasted text.txt"), text))
+            self.accepted.emit(text)

@@ -45,6 +45,14 @@ class TokenMeter(QObject):
         self._tell(None)
         self.update()
 
+    def count_now(self) -> bool:
+        """Count at once; `counted` follows. False without a tokenizer."""
+        if self._counts is None:
+            return False
+        self._timer.stop()
+        self._count()
+        return True
+
     def update(self, *, busy: bool = False) -> None:
         """Something has changed: count soon. `busy`: an answer is being written."""
         if self._counts is None:

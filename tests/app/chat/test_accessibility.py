@@ -6,6 +6,7 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.attachments.form import Attachment, compose
 from app.window import MainWindow
 from tests.app.fakes import ScriptedFactory
 
@@ -32,6 +33,18 @@ def talk(qtbot: QtBot, window: MainWindow, factory: ScriptedFactory) -> None:
     qtbot.waitUntil(lambda: window.sidebar.model.rowCount() == 1, timeout=5000)
 
 
+def fill_composer(window: MainWindow) -> None:
+    """Let everything stand in the composer that there can be."""
+    composer = window.page.composer
+    composer.set_content(compose([Attachment("note.txt", "x"), Attachment("table.csv", "1,2")], "What?"))
+    composer.show_waiting("And then?")
+    composer.refuse("Too long.")
+    composer.edit.insertPlainText("x" * 5000)
+    pasted = composer.edit.textCursor()
+    pasted.select(pasted.SelectionType.Document)
+    composer.offer.offer(pasted)
+
+
 def test_everything_that_takes_the_keyboard_has_a_name(
     qtbot: QtBot, window: MainWindow, factory: ScriptedFactory
 ) -> None:
@@ -46,12 +59,15 @@ def test_everything_that_takes_the_keyboard_has_a_name(
     assert nameless() == []  # the empty chat
     talk(qtbot, window, factory)
     assert nameless() == []
+    fill_composer(window)
+    assert nameless() == []
 
 
 def test_tab_reaches_everything_from_left_to_right_and_comes_back(
     qtbot: QtBot, window: MainWindow, factory: ScriptedFactory
 ) -> None:
     talk(qtbot, window, factory)
+    fill_composer(window)
     window.activateWindow()
     window.sidebar.new_button.setFocus()
     wanted = set(reachable(window))

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.attachments.form import Attachment, compose, parse
 from app.attachments.viewer import AttachmentDialog
 from app.chat.message import UserMessage
-from app.composer.edit import LONG_PASTE
+from app.composer.edit import HUGE_PASTE, LONG_PASTE
 from app.paths import database_path
 from app.storage import open_store
 from app.window import MainWindow
@@ -288,11 +288,65 @@ def test_a_long_text_that_is_pasted_can_become_a_file(qtbot: QtBot, window: Main
     composer.offer.button.click()
     assert composer.offer.isHidden()
     assert composer.text == "before shortafter"
-    assert composer.files.files == (Attachment("Pasted text.txt", long),)
+    assert composer.files.files == (Attachment("Pasted text.txt", long.rstrip()),)
     paste(window, words(long + "!"))
     composer.offer.close_button.click()
     assert composer.text.endswith("!")
     composer.set_text("")
+
+
+def test_a_huge_text_is_attached_at_once(qtbot: QtBot, window: MainWindow) -> None:
+    composer = window.page.composer
+    paste(window, words("line\r\n" * (HUGE_PASTE // 6 + 1)))
+    assert composer.text == ""
+    (file,) = composer.files.files
+    assert file.content.startswith("line\nline\n")
+    assert file.lines == HUGE_PASTE // 6 + 1
+
+
+def test_a_long_message_is_counted_before_it_is_sent(
+    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory
+) -> None:
+    composer = window.page.composer
+    composer.set_text("word " * 600)
+    press(qtbot, window)  # before a pause in which it would have been counted
+    qtbot.waitUntil(lambda: "too long" in composer.notice.text, timeout=5000)
+    assert composer.text.startswith("word")
+    composer.set_text("word " * 450)
+    press(qtbot, window)
+    qtbot.waitUntil(lambda: len(factory.engine.conversations) == 1, timeout=5000)
+    assert composer.text == ""
+    composer.set_text("word " * 500)
+    press(qtbot, window)
+    composer.set_text("changed meanwhile")
+    qtbot.waitUntil(lambda: bool(composer.token_text), timeout=5000)
+    assert len(factory.engine.conversations) == 1
+
+
+def test_what_cannot_fit_does_not_wait(qtbot: QtBot, window: MainWindow, factory: ScriptedFactory) -> None:
+    factory.gate = threading.Event()
+    composer = window.page.composer
+    qtbot.keyClicks(composer.edit, "one")
+    press(qtbot, window)
+    qtbot.waitUntil(lambda: factory.emitted == 1, timeout=5000)
+    composer.set_text("word " * 600)
+    qtbot.waitUntil(lambda: "too long" in composer.token_text, timeout=5000)
+    press(qtbot, window)
+    assert composer.waiting.isHidden()
+    assert "too long" in composer.notice.text
+    composer.set_text("")
+    factory.gate.set()
+
+
+def test_many_files_take_three_lines_at_most(qtbot: QtBot, window: MainWindow) -> None:
+    composer = window.page.composer
+    several = [Attachment(f"a file with a rather long name {number}.txt", "x") for number in range(30)]
+    composer.set_content(compose(several, ""))
+    qtbot.waitUntil(lambda: composer.files.height() > 0 and composer.isVisible(), timeout=5000)
+    chip = composer.files.row.chips[0]
+    assert composer.files.height() <= 4 * chip.sizeHint().height()
+    assert window.height() == 800
+    composer.set_content("")
 
 
 def test_a_draft_with_files_is_on_the_disk(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
