@@ -19,6 +19,8 @@ class ChipArea(QScrollArea):
         self._row = row
         self.setWidget(row)
         self.setWidgetResizable(True)
+        row.setAutoFillBackground(False)  # the ground is the composer's
+        self.viewport().setAutoFillBackground(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QVBoxLayout, QWidget
 
 from app.attachments.area import ChipArea
-from app.attachments.chips import ChipRow
+from app.attachments.chips import Chip, ChipRow
 from app.attachments.decoding import normalised
 from app.attachments.form import Attachment, with_files
 from app.attachments.reading import ReadFiles, read_files
@@ -128,24 +128,32 @@ class AttachmentField(QWidget):
         self._show()
 
     def _remove(self, place: int) -> None:
-        had_focus = self.row.isAncestorOf(self.focusWidget()) if self.focusWidget() is not None else False
         self._set((*self._files[:place], *self._files[place + 1 :]))
-        if not had_focus:
-            return
+
+    def _set(self, files: tuple[Attachment, ...]) -> None:
+        changed, self._files = files != self._files, files
+        before = self._focused()
+        self.row.show_files(files)
+        self._area.fit()
+        self._area.setVisible(bool(files))
+        self._show()
+        if before is not None and before[1] not in self.row.chips:
+            self._focus_near(before[0])
+        if changed:
+            self.changed.emit()
+
+    def _focused(self) -> tuple[int, Chip] | None:
+        """The chip that has the keyboard, and its place."""
+        widget = QApplication.focusWidget()
+        chips = enumerate(self.row.chips)
+        return next((found for found in chips if widget is not None and found[1].isAncestorOf(widget)), None)
+
+    def _focus_near(self, place: int) -> None:
         chips = self.row.chips
         if chips:
             chips[min(place, len(chips) - 1)].open.setFocus(Qt.FocusReason.OtherFocusReason)
         else:
             self.left.emit()
-
-    def _set(self, files: tuple[Attachment, ...]) -> None:
-        changed, self._files = files != self._files, files
-        self.row.show_files(files)
-        self._area.fit()
-        self._area.setVisible(bool(files))
-        self._show()
-        if changed:
-            self.changed.emit()
 
     def _show(self) -> None:
         self.setVisible(bool(self._files) or bool(self.notice.text))

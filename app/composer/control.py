@@ -10,18 +10,13 @@ from app.attachments.form import merged
 from app.chat.model_strip import ModelStrip
 from app.chat.session import ChatSession
 from app.composer.composer import Composer, ComposerState
-from app.composer.count import Counted, Question
+from app.composer.gate import TokenGate
 from app.composer.history import MessageHistory
-from app.composer.meter import TokenMeter
-from app.composer.room import refusal
 from app.composer.waiting import WaitingMessages, ended_well
 from app.engine_factory import TokenCounter
 from app.i18n import tr
 from app.storage import ChatStore, Conversation, MessageRow
 from app.storage.thread import StorageThread
-from engine.events import GenerationStats
-
-_SURE = 2_000  # characters; what is shorter is sent without waiting for its count
 
 
 class ComposerControl(QObject):
@@ -40,21 +35,19 @@ class ComposerControl(QObject):
         super().__init__(parent)
         self.composer, self._session, self._storage, self._strip = composer, session, storage, strip
         self.waiting = WaitingMessages(storage)
-        self.meter = TokenMeter(self._question, self)
+        self._gate = TokenGate(composer, session, self)
         self._history = MessageHistory()
         self._removed: list[str] = []  # messages that waited and were removed: Up brings them back
         self._chat: int | None = None  # the chat whose draft the composer holds
         self._restoring = False  # the composer changes without the user
         self._ended: MessageRow | None = None  # the answer that ended last, until what waits has followed
-        self._sending = ""  # a long message that is sent once its tokens are counted
-        self._used: int | None = None  # tokens in the context, while an answer is written to the chat
         self._connect()
         self._on_opened(None, [])
 
     @Slot(object)
     def use_counter(self, counter: TokenCounter | None) -> None:
         """Another model counts the tokens, or none."""
-        self.meter.use(counter)
+        self._gate.use(counter)
         self.refresh()
 
     def suggest(self, text: str) -> None:
@@ -98,23 +91,18 @@ class ComposerControl(QObject):
         composer.waiting.remove_requested.connect(self._remove_waiting)
         composer.files.chats_found.connect(self.chats_found)
         composer.edit.call_back = self._call_back
-        self.meter.counted.connect(self._on_counted)
         self._strip.changed.connect(self.refresh)
         session.opened.connect(self._on_opened)
         session.begun.connect(self._on_begun)
         session.refused.connect(self._give_back)
-        session.messages_changed.connect(lambda _rows: self._count())
         session.message_finished.connect(self._on_finished)
-        session.stats.connect(self._on_stats)
         session.busy_changed.connect(self._on_busy)
-        session.parameters.changed.connect(self._on_parameters)
 
     # Drafts
 
     @Slot(object, object)
     def _on_opened(self, conversation: Conversation | None, _rows: object) -> None:
         self._chat = chat = conversation.id if conversation else None
-        self._used = None
         self._history.leave()  # the draft on the disk has what was being written
         self._removed.clear()
         self.composer.files.forget_reading()
@@ -149,42 +137,28 @@ class ComposerControl(QObject):
 
     @Slot()
     def _on_changed(self) -> None:
-        self._sending = ""
         if not self._restoring:
             self._save_draft()
-        self._count()
 
     # Sending and waiting
 
     @Slot(str)
     def _send(self, message: str) -> None:
-        if self._session.busy or self._session.model is None:
-            return
-        if len(message) > _SURE and self._counted(message) is None and self.meter.count_now():
-            self._sending = message
-        elif not self._is_too_long(message):
-            self._deliver(message)
+        self._gate.pass_on(message, self._deliver)
 
     def _deliver(self, message: str) -> None:
+        if self._session.busy or self._session.model is None:
+            return
         self.composer.set_content(self._history.leave())
         self._removed.clear()
         self._session.send(message)
-
-    def _is_too_long(self, message: str) -> bool:
-        counted = self._counted(message)
-        why = "" if counted is None else refusal(counted.room, len(counted.files))
-        self.composer.refuse(why)
-        return bool(why)
-
-    def _counted(self, message: str) -> Counted | None:
-        return self.meter.of(message) or self.meter.of(self.composer.content)
 
     @Slot(str)
     def _let_wait(self, message: str) -> None:
         if self.waiting.of(self._chat):
             self.composer.refuse(tr("One message waits already. Edit or remove that one first."))
             return
-        if self._is_too_long(message):
+        if not self._gate.fits(message):
             return
         self.waiting.put(self._chat, message)
         self.composer.show_waiting(message)
@@ -236,8 +210,6 @@ class ComposerControl(QObject):
     def _on_busy(self, busy: bool) -> None:
         self.refresh()
         if not busy:
-            self._used = None
-            self._count()
             QTimer.singleShot(0, self, self._follow)  # when all have heard of the end
 
     @Slot()
@@ -267,37 +239,3 @@ class ComposerControl(QObject):
             return False
         self.composer.set_content(found)
         return True
-
-    # Tokens
-
-    def _question(self) -> Question | None:
-        session, message = self._session, self.composer.content
-        if session.model is None or not message.strip():
-            return None
-        rows = () if self._used is not None else tuple(session.messages)
-        context = session.model.context_length
-        return Question(message, session.system_prompt, rows, context, session.params, self._used)
-
-    @Slot()
-    def _on_parameters(self) -> None:
-        """Another system prompt, or another policy where the context is full."""
-        self._used = None
-        self._count()
-
-    def _count(self) -> None:
-        self.meter.update(busy=self._session.busy)
-
-    @Slot(object)
-    def _on_stats(self, stats: GenerationStats) -> None:
-        if self._session.answering_id == self._chat:
-            self._used = stats.context_used
-
-    @Slot(object)
-    def _on_counted(self, counted: Counted | None) -> None:
-        self.composer.show_count(counted)
-        message = self._sending
-        if not message or (counted is not None and self._counted(message) is None):
-            return  # that was the count of what stood there before
-        self._sending = ""
-        if not self._session.busy and not self._is_too_long(message):
-            self._deliver(message)

@@ -316,7 +316,8 @@ def test_a_long_message_is_counted_before_it_is_sent(
     press(qtbot, window)
     qtbot.waitUntil(lambda: len(factory.engine.conversations) == 1, timeout=5000)
     assert composer.text == ""
-    composer.set_text("word " * 500)
+    qtbot.waitUntil(lambda: not window.session.busy, timeout=5000)
+    composer.set_text("x" * 3000)
     press(qtbot, window)
     composer.set_text("changed meanwhile")
     qtbot.waitUntil(lambda: bool(composer.token_text), timeout=5000)
