@@ -34,6 +34,7 @@ def compare(first: Profile, second: Profile) -> list[Row]:
         Row(tr("Precision of experts"), precision_label(first.precision), precision_label(second.precision)),
         Row(tr("Experts on the graphics card"), str(first.expert_slots), str(second.expert_slots)),
         *_parts(first.hardware, second.hardware),
+        Row(tr("Fingerprint of the computer"), first.fingerprint[0], second.fingerprint[0]),
         Row(tr("Model"), first.model_name, second.model_name, _other(first.model, second.model)),
     ]
 

@@ -131,6 +131,7 @@ def fill(painter: QPainter, box: QRectF, ink: Ink) -> None:
     """Paint `box` in an ink: the pattern in full colour on a paler ground."""
     color: QColor = getattr(theme().colors, ink.role)
     if ink.pattern is not Qt.BrushStyle.SolidPattern:
+        painter.fillRect(box, theme().colors.surface)  # the track would take contrast from it
         ground = QColor(color)
         ground.setAlpha(70)
         painter.fillRect(box, ground)

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.calibrations import compare, machine_text, moment_text, verdict
+from app.calibrations import Row, compare, machine_text, moment_text, verdict
 from app.dialogs import show_error
 from app.i18n import tr
 from app.paths import profiles_dir
@@ -118,17 +118,25 @@ class HistoryDialog(QDialog):
         self.use.setEnabled(len(chosen) == 1 and not chosen[0].in_use)
         pair = self._pair(chosen)
         self.figures.clear()
-        if pair is None:
-            alone = _alone(chosen[0]) if len(chosen) == 1 else tr("Choose one or two calibrations.")
-            self.verdict.setText(alone)
-            return
-        first, second = pair
-        self.verdict.setText(verdict(first, second))
-        header = [tr("Figure"), moment_text(first.created), moment_text(second.created), tr("Change")]
-        self.figures.setHeaderLabels(header)
-        for line in compare(first, second):
-            item = QTreeWidgetItem(self.figures, [line.name, line.first, line.second, line.change])
-            for place, text in enumerate((line.name, line.first, line.second, line.change)):
+        if pair is not None:
+            first, second = pair
+            self.verdict.setText(verdict(first, second))
+            self._show_figures(
+                compare(first, second), moment_text(first.created), moment_text(second.created)
+            )
+        elif len(chosen) == 1:
+            alone = chosen[0].profile
+            self.verdict.setText(_alone(chosen[0]))
+            self._show_figures([Row(line.name, line.first, "") for line in compare(alone, alone)])
+        else:
+            self.verdict.setText(tr("Choose one or two calibrations."))
+
+    def _show_figures(self, lines: list[Row], first: str = "", second: str = "") -> None:
+        self.figures.setHeaderLabels([tr("Figure"), first, second, tr("Change") if second else ""])
+        for line in lines:
+            texts = [line.name, line.first, line.second, line.change]
+            item = QTreeWidgetItem(self.figures, texts)
+            for place, text in enumerate(texts):
                 item.setToolTip(place, text)
 
     def _pair(self, chosen: Sequence[KeptProfile]) -> tuple[Profile, Profile] | None:

@@ -21,10 +21,10 @@ class Entry:
 
 
 def find(entries: Sequence[Entry], query: str) -> list[Entry]:
-    """The entries that every word of `query` begins a word of, best first; none for an empty query.
+    """The entries that have every word of `query`, best first; none for an empty query.
 
-    A match in the label comes before one in the other words for it, and that before one in the help. Within
-    words it is found from three letters on, so that "prompt" finds "Systemprompt" in other languages.
+    A match in the label comes before one in the other words for it, and that before one in the help. Three
+    letters may stand anywhere ("prompt" in the German "Systemprompt"), one or two only at a word's beginning.
     """
     words = fold(query).split()
     if not words:

@@ -5,14 +5,17 @@ from collections.abc import Iterator
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 import app
+from app import theme as theme_module
 from app.chat.code_lexer import Role
 from app.chat.message import UserMessage
 from app.panel.expert_map import heat_color
@@ -207,3 +210,26 @@ def test_headings_and_messages_grow_with_the_font(qtbot: QtBot) -> None:
     assert label.font().pointSizeF() == pytest.approx(2 * small)
     qtbot.waitUntil(lambda: message._text.width() > 1.7 * width)
     theme().apply("light", 0)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "contrast_wanted", "expected"),
+    [
+        (Qt.ColorScheme.Dark, Qt.ContrastPreference.HighContrast, "contrast_dark"),
+        (Qt.ColorScheme.Light, Qt.ContrastPreference.HighContrast, "contrast_light"),
+        (Qt.ColorScheme.Unknown, Qt.ContrastPreference.NoPreference, "light"),
+        (Qt.ColorScheme.Dark, Qt.ContrastPreference.NoPreference, "dark"),
+    ],
+)
+def test_the_desktops_wish_for_contrast_is_followed(
+    monkeypatch: pytest.MonkeyPatch,
+    scheme: Qt.ColorScheme,
+    contrast_wanted: Qt.ContrastPreference,
+    expected: str,
+) -> None:
+    hints = SimpleNamespace(
+        colorScheme=lambda: scheme,
+        accessibility=lambda: SimpleNamespace(contrastPreference=lambda: contrast_wanted),
+    )
+    monkeypatch.setattr(theme_module, "_application", lambda: SimpleNamespace(styleHints=lambda: hints))
+    assert theme_module._as_the_desktop() == expected

@@ -48,6 +48,11 @@ def test_lists_them_newest_first_and_says_which_is_in_use(calibrations: HistoryD
     assert [item.text(3) for item in items if item] == ["61.0", "48.8"]
     assert [item.text(4) for item in items if item] == ["in use", ""]
     assert "This one is in use" in calibrations.verdict.text()
+    shown = [
+        calibrations.figures.topLevelItem(row) for row in range(calibrations.figures.topLevelItemCount())
+    ]
+    figures = {item.text(0): item.text(1) for item in shown if item}
+    assert (figures["Processor"], figures["Measured, tokens per second"]) == ("any", "61.0")
     assert not calibrations.use.isEnabled()
 
 

@@ -1,0 +1,57 @@
+"""The whole way with the real program: restore from the settings, closing, starting again, the exchange."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from app.backup.writing import back_up
+from engine.progress import CancelToken, ignore_progress
+from tests.app.backup.conftest import chats, write_chat
+from tests.app.test_main import start
+
+RESTORE = """
+    from pathlib import Path
+    from PySide6.QtCore import QTimer
+    from app.dialogs import MessageDialog
+    from app.preferences.dialog import PreferencesDialog
+    once = Path(sys.argv[1], "once")
+    def agree():
+        questions = window.findChild(PreferencesDialog).findChildren(MessageDialog)
+        questions[0].accept() if questions else QTimer.singleShot(20, agree)
+    def ask():
+        window.settings_requested.emit()
+        window.findChild(PreferencesDialog).data.backup.restore_from(Path(sys.argv[1], "mine.zip"))
+        agree()
+    if once.exists():
+        QTimer.singleShot(0, window.close)
+    else:
+        once.touch()
+        QTimer.singleShot(0, ask)
+"""
+
+
+def test_restores_at_the_next_start_which_comes_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIDDLER_DATA_DIR", str(tmp_path / "other"))
+    write_chat("Rome", "When was it founded?")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    back_up(folder / "mine.zip", ignore_progress, CancelToken())
+    monkeypatch.setenv("FIDDLER_DATA_DIR", str(folder))
+    write_chat("Before", "Do not lose this")
+    program = start(folder, RESTORE)
+    try:
+        assert program.wait(30) == 0
+        log = folder / "logs" / "fiddler-chat.log"
+        until = time.monotonic() + 30
+        while log.read_text("utf-8").count("Fiddler Chat ends") < 2 and time.monotonic() < until:
+            time.sleep(0.05)
+    finally:
+        program.kill()
+    assert chats(folder / "chats.sqlite3") == [("Rome", "When was it founded?")]
+    [aside] = folder.glob("before-restore-*")
+    assert chats(aside / "chats.sqlite3") == [("Before", "Do not lose this")]
