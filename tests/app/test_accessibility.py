@@ -35,7 +35,8 @@ from engine.errors import EngineError, ShortageError
 from engine.params import GenerationParams
 from engine.progress import CancelToken
 from tests.app.chat.conftest import settings, storage, window
-from tests.app.fakes import ScriptedFactory, make_status, stats_after
+from tests.app.fakes import ScriptedFactory, make_status
+from tests.app.figures import stats_after
 from tests.app.walking import look_through, stray_windows, tab_through
 from tests.app.wizard_fakes import ScriptedKnowledge
 

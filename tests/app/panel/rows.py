@@ -9,7 +9,7 @@ from typing import Any
 from app.storage.figures import stats_to_json
 from app.storage.rows import MessageRow, MessageState
 from engine.pace import Pace
-from tests.app.fakes import stats_after
+from tests.app.figures import stats_after
 from tests.app.panel.splits import BUSY
 
 BEGUN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)

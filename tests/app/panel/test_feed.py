@@ -6,7 +6,7 @@ from pytestqt.qtbot import QtBot
 
 from app.panel.feed import Feed, Which
 from app.panel.history import ChatFigures
-from tests.app.fakes import stats_after
+from tests.app.figures import stats_after
 from tests.app.panel.rows import answer_row
 
 

@@ -12,7 +12,8 @@ from app.chat.notices import describe, figures_line, figures_tip
 from app.panel.figures import DASH, ExpertGrid, Share, forecast, shares, speed
 from engine.accounting import TimeSplit
 from engine.events import ExpertHits, GenerationStats, Phase, Place
-from tests.app.fakes import make_status, stats_after
+from tests.app.fakes import make_status
+from tests.app.figures import stats_after
 from tests.app.panel.rows import answer_row
 
 

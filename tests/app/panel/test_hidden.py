@@ -17,7 +17,8 @@ import app.panel
 from app.panel.machine import MachineReading, Use
 from app.panel.panel import CALM_MS, LivePanel
 from engine.events import GenerationStats
-from tests.app.fakes import make_status, stats_after
+from tests.app.fakes import make_status
+from tests.app.figures import stats_after
 from tests.app.panel.rows import answer_row
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")

@@ -17,7 +17,7 @@ from app.panel.history import ChatFigures, together
 from app.panel.time_parts import time_parts
 from engine.accounting import Part
 from engine.events import ExpertHits, GenerationStats, Place
-from tests.app.fakes import stats_after
+from tests.app.figures import stats_after
 from tests.app.panel.rows import answer_row
 
 

@@ -15,7 +15,8 @@ from app.panel.machine import MachineReading, Use
 from app.panel.panel import LivePanel
 from app.theme import theme
 from engine.events import ExpertHits, Phase
-from tests.app.fakes import make_status, stats_after
+from tests.app.fakes import make_status
+from tests.app.figures import stats_after
 
 GIB = 2**30
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")

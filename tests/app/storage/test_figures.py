@@ -14,7 +14,7 @@ from app.storage.rows import dump_json
 from engine.accounting import Part, TimeSplit
 from engine.events import GenerationStats
 from engine.pace import Pace
-from tests.app.fakes import stats_after
+from tests.app.figures import stats_after
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
