@@ -231,5 +231,6 @@ def test_the_desktops_wish_for_contrast_is_followed(
         colorScheme=lambda: scheme,
         accessibility=lambda: SimpleNamespace(contrastPreference=lambda: contrast_wanted),
     )
-    monkeypatch.setattr(theme_module, "_application", lambda: SimpleNamespace(styleHints=lambda: hints))
-    assert theme_module._as_the_desktop() == expected
+    with monkeypatch.context() as patch:
+        patch.setattr(theme_module, "_application", lambda: SimpleNamespace(styleHints=lambda: hints))
+        assert theme_module._as_the_desktop() == expected
