@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QPalette,
     QResizeEvent,
@@ -19,6 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from app.chat.code_lexer import Role, Span
+from app.chat.sideways import scroll_sideways
 from app.theme import mark, monospace, theme
 
 Spans = Callable[[int], list[Span]]  # of a line
@@ -118,16 +119,7 @@ class CodeView(QPlainTextEdit):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Scroll sideways with a sideways wheel or with Shift; the rest is the conversation's."""
-        delta = event.angleDelta()
-        sideways = abs(delta.x()) > abs(delta.y())
-        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier and not sideways:
-            delta, sideways = QPoint(delta.y(), 0), True
-        bar = self.horizontalScrollBar()
-        if not sideways or bar.maximum() == 0:
-            event.ignore()
-            return
-        bar.setValue(bar.value() - delta.x())
-        event.accept()
+        scroll_sideways(self.horizontalScrollBar(), event)
 
 
 class _CodeColors(QSyntaxHighlighter):

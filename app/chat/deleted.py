@@ -30,7 +30,7 @@ from app.theme import mark
 from app.widgets.buttons import push_button
 from app.widgets.labels import TextLabel, hint
 
-_WIDTH, _ROWS = 84, 12  # in characters, in lines
+_WIDTH, _ROWS = 100, 12  # in characters, in lines
 _ENTRY = Qt.ItemDataRole.UserRole
 
 
@@ -130,6 +130,8 @@ class DeletedDialog(QDialog):
         if items:
             self.list.setCurrentItem(items[0])
         self.list.setVisible(bool(found))
+        if found:
+            self.list.setFocus(Qt.FocusReason.OtherFocusReason)
         self.nothing.setVisible(not found)
         self._show_state()
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QElapsedTimer, QPoint, QRectF, Qt, QTimer
-from PySide6.QtGui import QPainter, QPaintEvent, QTextBlock, QTextBlockFormat, QTextCursor, QTextFormat
+from PySide6.QtGui import QPainter, QPaintEvent, QTextBlock, QTextBlockFormat, QTextCursor
 from PySide6.QtWidgets import QWidget
 
 from app.chat.formula_watch import FormulaWatch
-from app.chat.prose_writer import QUOTE_INDENT, ProseWriter
+from app.chat.prose_writer import QUOTE_INDENT, ProseWriter, quote_places
 from app.chat.selections import moved, units
 from app.chat.text_area import TextArea
 from app.i18n import tr
@@ -74,6 +74,12 @@ class ProseArea(TextArea):
             self._render_tail()
         else:
             self._later.start(wait)
+
+    def drop_tail(self) -> None:
+        """Show the settled text alone: the tail goes on elsewhere."""
+        self._later.stop()
+        self._replace_tail("")
+        self._tail = self._table = ""
 
     def render_again(self) -> None:
         """Take over the theme's new colours and font."""
@@ -168,15 +174,15 @@ class ProseArea(TextArea):
             block = block.next()
 
     def _paint_bars_of(self, painter: QPainter, block: QTextBlock, place: QRectF) -> None:
-        level = block.blockFormat().intProperty(QTextFormat.Property.BlockQuoteLevel)
+        places = quote_places(block.blockFormat())
         before = block.previous()
-        levels_before = before.blockFormat().intProperty(QTextFormat.Property.BlockQuoteLevel)
+        places_before = quote_places(before.blockFormat())
         above = self.document().documentLayout().blockBoundingRect(before).bottom() if before.isValid() else 0
-        for number in range(level):
-            left = number * QUOTE_INDENT + 2
+        for number, lists in enumerate(places):
+            left = lists * self.document().indentWidth() + number * QUOTE_INDENT + 2
             if block.textDirection() is Qt.LayoutDirection.RightToLeft:
                 left = self.viewport().width() - left - BAR
             # Through the space between paragraphs of the same quote.
-            top = above if levels_before > number else place.top()
+            top = above if places_before[: number + 1] == places[: number + 1] else place.top()
             bar = QRectF(left, top, BAR, place.bottom() - top)
             painter.fillRect(bar, theme().colors.border)

@@ -29,6 +29,7 @@ from app.theme_colors import Colors
 
 LINE_GAP = 0.35  # between lines, of a line's height: easier to read than Qt's 0
 QUOTE_INDENT = 18  # pixels
+QUOTE_PLACES = QTextFormat.Property.UserProperty.value + 21  # see `quote_places`
 _HEADING_SCALE = {1: 1.45, 2: 1.25, 3: 1.1}
 _BULLETS = (
     QTextListFormat.Style.ListDisc,
@@ -47,6 +48,11 @@ def plain_format(font: QFont, colors: Colors) -> tuple[QTextBlockFormat, QTextCh
     characters.setForeground(colors.text)
     characters.setFont(font)
     return block, characters
+
+
+def quote_places(block: QTextBlockFormat) -> list[int]:
+    """Of each quote that a block is in, from the outermost, how many lists are around it."""
+    return [int(lists) for lists in str(block.property(QUOTE_PLACES) or "").split()]
 
 
 def is_right_to_left(text: str) -> bool:
@@ -72,7 +78,7 @@ class ProseWriter:
         self.undrawn = self._inline.undrawn
         self.wrote_one_table = False  # and nothing else
         self._lists: list[_List] = []
-        self._quotes = 0
+        self._quotes: list[int] = []  # of each open quote how many lists are around it
         self._item_begins = False  # the next block is the first of a list's item
         self._heading = 0
 
@@ -124,9 +130,9 @@ class ProseWriter:
                 if self._item_begins:
                     self._begin()
             case "blockquote_open":
-                self._quotes += 1
+                self._quotes.append(len(self._lists))
             case "blockquote_close":
-                self._quotes -= 1
+                self._quotes.pop()
             case "fence" | "code_block":
                 self._code(token.content.rstrip("\n"))
             case "math_open":
@@ -142,7 +148,7 @@ class ProseWriter:
         if self._item_begins and text[:4].lower() in ("[ ] ", "[x] "):
             task = text[1].lower()
         self._begin(text=text, task=task)
-        look = Look(muted=self._quotes > 0)
+        look = Look(muted=bool(self._quotes))
         if self._heading:
             look.bold = True
             look.scale = _HEADING_SCALE.get(self._heading, 1.0)
@@ -154,8 +160,9 @@ class ProseWriter:
         if self._heading:
             layout.setHeadingLevel(self._heading)
         if self._quotes:
-            layout.setProperty(QTextFormat.Property.BlockQuoteLevel, self._quotes)
-            margin = QUOTE_INDENT * self._quotes
+            layout.setProperty(QTextFormat.Property.BlockQuoteLevel, len(self._quotes))
+            layout.setProperty(QUOTE_PLACES, " ".join(map(str, self._quotes)))
+            margin = QUOTE_INDENT * len(self._quotes)
             if is_right_to_left(text):
                 layout.setRightMargin(margin)
             else:
@@ -229,4 +236,7 @@ class ProseWriter:
 
     def _write_table(self, rows: list[Row]) -> None:
         space = self._space_above(False)
-        write_table(self._cursor, rows, self._inline, self._colors, space, self._gap)
+        from_right = is_right_to_left(" ".join(cell.text for cell in rows[0]))
+        write_table(
+            self._cursor, rows, self._inline, self._colors, space, self._gap, right_to_left=from_right
+        )

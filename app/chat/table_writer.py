@@ -22,8 +22,9 @@ _ALIGNMENTS = {
 
 @dataclass
 class Cell:
-    """One cell: its text's tokens and where they stand."""
+    """One cell: its text, the text's tokens and where they stand."""
 
+    text: str
     tokens: Sequence[Token]
     alignment: Qt.AlignmentFlag | None
 
@@ -47,7 +48,7 @@ def read_table(tokens: Sequence[Token], start: int) -> tuple[list[Row], int]:
             rows.append([])
         elif token.type == "inline":
             style = str(tokens[index - 1].attrs.get("style", ""))
-            rows[-1].append(Cell(token.children or [], _ALIGNMENTS.get(style)))
+            rows[-1].append(Cell(token.content, token.children or [], _ALIGNMENTS.get(style)))
         index += 1
     return rows, index
 
@@ -59,6 +60,8 @@ def write_table(
     colors: Colors,
     space_above: float,
     space_below: float,
+    *,
+    right_to_left: bool,
 ) -> None:
     """Insert the table and leave the cursor in the block behind it."""
     layout = QTextTableFormat()
@@ -71,6 +74,9 @@ def write_table(
     layout.setTopMargin(space_above)
     layout.setBottomMargin(space_below)  # Qt does not heed the margin of a block behind a table
     layout.setHeaderRowCount(1)
+    if right_to_left:  # Qt keeps the direction, but does not heed it
+        layout.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+        layout.setAlignment(Qt.AlignmentFlag.AlignRight)
     start_table(cursor)
     table = cursor.insertTable(len(rows), max(len(row) for row in rows), layout)
     for column in range(table.columns()):
@@ -92,9 +98,12 @@ def rewrite_rows(table: QTextTable, first: int, rows: list[Row], inline: InlineW
 
 
 def _fill(table: QTextTable, first: int, rows: list[Row], inline: InlineWriter) -> None:
+    from_right = table.format().layoutDirection() is Qt.LayoutDirection.RightToLeft
     for number, row in enumerate(rows, first):
         for column, cell in enumerate(row):
-            at = table.cellAt(number, column).firstCursorPosition()
+            at = table.cellAt(
+                number, table.columns() - 1 - column if from_right else column
+            ).firstCursorPosition()
             block = QTextBlockFormat()
             if cell.alignment is not None:
                 block.setAlignment(cell.alignment)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from app.i18n import tr
 from app.theme import mark
-from app.widgets.elided import ElidedText
+from app.widgets.labels import TextLabel
 
 UNDO_MS = 12_000
 
@@ -21,17 +21,17 @@ class UndoBar(QFrame):
         super().__init__(parent)
         mark(self, card=True)
         self._take_back: Callable[[], object] = lambda: None
-        self._label = ElidedText()
+        self._label = TextLabel()
         self.button = QPushButton(tr("Undo"))
         self.button.clicked.connect(self._undo)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(UNDO_MS)
         self._timer.timeout.connect(self.hide)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 6, 6, 6)
-        row.addWidget(self._label, 1)
-        row.addWidget(self.button)
+        column = QVBoxLayout(self)  # the side bar has no room for both beside one another
+        column.setContentsMargins(12, 8, 8, 8)
+        column.addWidget(self._label)
+        column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignRight)
         self.hide()
 
     def offer(self, text: str, take_back: Callable[[], object]) -> None:

@@ -10,6 +10,7 @@ from app.chat import table_writer
 from app.chat.blocks import split
 from app.chat.formulas import formulas
 from app.chat.prose import QUICK, ProseArea
+from app.chat.prose_writer import quote_places
 from app.theme import theme
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -212,3 +213,9 @@ def test_a_selection_in_a_growing_table_stays(area: ProseArea) -> None:
     area._render_tail()
     area.add_settled(TABLE)
     assert area.textCursor().selectedText() == "row 10"
+
+
+def test_bars_stand_where_their_quotes_are(area: ProseArea) -> None:
+    blocks = show(area, "> a\n>\n> - b\n>   > c\n\n- d\n\n  > e\n  > > f\n")
+    found = [(block.text(), quote_places(block.blockFormat())) for block in blocks]
+    assert found == [("a", [0]), ("b", [0]), ("c", [0, 1]), ("d", []), ("e", [1]), ("f", [1, 1])]
