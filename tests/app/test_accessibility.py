@@ -10,6 +10,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.attachments.form import Attachment
+from app.attachments.viewer import AttachmentDialog
+from app.chat.deleted import DeletedDialog
 from app.chat.details import DetailsDialog
 from app.desktop.last_run import BadEnding
 from app.dialogs import ask_anyway, confirm, show_error
@@ -21,6 +24,7 @@ from app.logs.lines import LastLines
 from app.logs.window import LogWindow
 from app.menus import AboutDialog
 from app.preferences.dialog import PreferencesDialog
+from app.preferences.history_dialog import HistoryDialog
 from app.presets.dialog import ParametersDialog, PresetDialog
 from app.presets.name_dialog import NameDialog
 from app.presets.preset import Preset
@@ -151,6 +155,9 @@ DIALOGS: dict[str, Make] = {
     "name": lambda parent, _: NameDialog("Save as preset", "Mine", lambda _: None, parent),
     "preset": lambda parent, _: PresetDialog(Preset("1", "Mine"), lambda _: None, None, parent),
     "details": lambda parent, _: DetailsDialog(ANSWER, 2, can_answer=True, parent=parent),
+    "file": lambda parent, _: AttachmentDialog(Attachment("notes.txt", "Words\n"), parent),
+    "deleted": lambda parent, _: DeletedDialog(parent),
+    "calibrations": lambda parent, _: HistoryDialog(parent),
 }
 
 
