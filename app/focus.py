@@ -34,12 +34,17 @@ def move_focus(root: QWidget, *, forward: bool) -> bool:
     target = order[index % len(order)]
     reason = Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
     target.setFocus(reason)
-    area = target.parentWidget()
-    while area is not None:
-        if isinstance(area, QScrollArea) and area is not target:
-            area.ensureWidgetVisible(target)
-        area = area.parentWidget()
+    scroll_to(target)
     return True
+
+
+def scroll_to(widget: QWidget) -> None:
+    """Bring a widget into view in all areas that it is in."""
+    area = widget.parentWidget()
+    while area is not None:
+        if isinstance(area, QScrollArea):
+            area.ensureWidgetVisible(widget)
+        area = area.parentWidget()
 
 
 _DIRECT = Qt.FindChildOption.FindDirectChildrenOnly

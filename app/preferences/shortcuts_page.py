@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QModelIndex, Qt, Slot
+from PySide6.QtCore import QModelIndex, Qt, QTimer, Slot
 from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
+from app.focus import scroll_to
 from app.i18n import tr
 from app.preferences.page import SettingsPage
 from app.settings import SettingsStore
@@ -16,7 +17,7 @@ from app.shortcuts.shortcuts import Shortcuts
 from app.shortcuts.words import explain
 from app.theme import mark
 from app.widgets.buttons import push_button
-from app.widgets.labels import TextLabel, hint
+from app.widgets.labels import TextLabel
 from engine.errors import EngineError
 
 _NAME = Qt.ItemDataRole.UserRole
@@ -69,13 +70,16 @@ class ShortcutsPage(SettingsPage):
         text = tr(
             "Choose a command, press “Change”, then the keys it is to have. Lines in grey cannot change."
         )
-        self.content.addWidget(hint(text, self))
+        self.content.setSpacing(10)
+        self.add_hint(text)
         self.content.addWidget(self.search)
         self.content.addWidget(self.list, 1)
         self.content.addWidget(self.message)
         self.content.addWidget(self.take, 0, Qt.AlignmentFlag.AlignLeft)
         self.content.addLayout(buttons)
         self.content.addWidget(self.reset_all, 0, Qt.AlignmentFlag.AlignLeft)
+        words = tr("keys keyboard hotkeys accelerators bindings commands change")
+        self.add_place("shortcuts", tr("Keyboard shortcuts"), words, self.list, self.search)
 
     @Slot()
     def close_page(self) -> None:
@@ -177,6 +181,7 @@ class ShortcutsPage(SettingsPage):
             self._wanted = entry.name, keys, against.owner.name
             self.take.show()
             self.take.setFocus(Qt.FocusReason.OtherFocusReason)
+            QTimer.singleShot(0, self, lambda: scroll_to(self.take))  # once it has its place
 
     def _take(self) -> None:
         if self._wanted is not None:

@@ -161,11 +161,10 @@ def _groups(entries: list[Entry]) -> QWidget:
     columns = [QVBoxLayout(), QVBoxLayout()]
     for column in columns:
         column.setSpacing(6)
-    room = (len(entries) + 2 * len(groups)) / 2
-    used = 0
-    for name, group in groups:
-        column = columns[0 if used + len(group) / 2 < room else 1]
-        used += len(group) + 2
+    heights = [len(group) + 2 for _, group in groups]
+    left = min(range(len(groups) + 1), key=lambda count: max(sum(heights[:count]), sum(heights[count:])))
+    for place, (name, group) in enumerate(groups):
+        column = columns[0 if place < left else 1]
         head = heading(name, page)
         head.setWordWrap(False)
         column.addWidget(head)

@@ -22,7 +22,7 @@ KEEP_AWAKE = Option(
 ANNOUNCE = Option(
     "desktop.announce",
     True,
-    tr_noop("Read answers to screen readers as they are written"),
-    tr_noop("Whole sentences, when the screen reader is not speaking. Without one this does nothing."),
+    tr_noop("Announce sentences to screen readers"),
+    tr_noop("As answers are written, one whole sentence after the other. Nothing happens without a reader."),
     synonyms_text=tr_noop("accessibility blind speech voice announce"),
 )
