@@ -59,7 +59,7 @@ class Colors:
         return self.edge.alpha() > 0
 
 
-_PIXELS = re.compile(r"\b(\d+)px")
+_PIXELS = re.compile(r"\b(\d+)px(-1)?")
 _LINE = 2  # pixels: up to this it is a line, which stays as thin as it is
 
 
@@ -79,15 +79,19 @@ def style_sheet(colors: Colors, scale: float = 1.0) -> str:
     for picture, color in (("check", colors.on_accent), ("up", colors.text), ("down", colors.text)):
         tone = "light" if color.lightnessF() > 0.5 else "dark"
         values[f"{picture}_picture"] = asset(f"themes/{picture}-{tone}.svg").as_posix()
-    return Template(_PIXELS.sub(lambda match: _scaled(int(match[1]), scale), text)).substitute(values)
+    return Template(
+        _PIXELS.sub(lambda match: _scaled(int(match[1]), scale, less=bool(match[2])), text)
+    ).substitute(values)
 
 
 def _css(color: QColor) -> str:
     return color.name() if color.alpha() else "transparent"
 
 
-def _scaled(pixels: int, scale: float) -> str:
-    return f"{pixels if pixels <= _LINE else int(pixels * scale)}px"
+def _scaled(pixels: int, scale: float, *, less: bool) -> str:
+    """A size of the style sheet at a zoom, rounded down: half of a size stays half of it."""
+    size = pixels if pixels <= _LINE else int(pixels * scale)
+    return f"{size - less}px"
 
 
 def palette(colors: Colors) -> QPalette:

@@ -18,6 +18,7 @@ FORMAT = "fiddler-chat-backup"
 VERSION = 1
 MANIFEST = "backup.json"
 FOLDER = "restore"  # in the data folder: what was unpacked
+UNFINISHED = "unfinished-backup-"  # begins the name of a folder with a copy of the chats
 ORDER = "restore.json"  # beside it: it is to take the place of the present data at the next start
 DATABASE, SETTINGS, PRESETS = "chats.sqlite3", "settings.toml", "presets.json"
 # No name leads out of the folder.

@@ -12,7 +12,7 @@ import shutil
 from datetime import datetime
 from pathlib import Path
 
-from app.backup.contents import DATABASE, FOLDER, ORDER, PRESETS, SETTINGS, is_allowed
+from app.backup.contents import DATABASE, FOLDER, ORDER, PRESETS, SETTINGS, UNFINISHED, is_allowed
 from app.backup.errors import BackupError
 from app.i18n import tr
 from app.storage.errors import Notice
@@ -39,7 +39,10 @@ def swap_if_asked(data: Path) -> Notice | None:
     Nothing of this program may have the files open.
     """
     order = data / ORDER
+    for folder in data.glob(f"{UNFINISHED}*"):  # of a backup that a crash cut off
+        shutil.rmtree(folder, ignore_errors=True)
     if not order.exists():
+        shutil.rmtree(data / FOLDER, ignore_errors=True)  # unpacked, but nobody has agreed
         return None
     try:
         wanted = _read(order)

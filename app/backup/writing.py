@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from app.backup.contents import DATABASE, MANIFEST, PRESETS, SETTINGS, Entry, Manifest, is_allowed
+from app.backup.contents import DATABASE, MANIFEST, PRESETS, SETTINGS, UNFINISHED, Entry, Manifest, is_allowed
 from app.backup.errors import BackupError
 from app.i18n import tr
 from app.paths import data_dir, database_path, ensure_dir, presets_path, profiles_dir, settings_path
@@ -33,7 +33,7 @@ def back_up(target: Path, report: ProgressCallback, cancel: CancelToken) -> Mani
     saved before are in it. Raises `BackupError`, `StorageError`, `FileError`, `Cancelled`.
     """
     try:
-        with tempfile.TemporaryDirectory(prefix="backup-", dir=ensure_dir(data_dir())) as folder:
+        with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=ensure_dir(data_dir())) as folder:
             copy = Path(folder) / DATABASE
             chats = copy_database(database_path(), copy, report, cancel)
             sources = _sources(copy if chats is not None else None)

@@ -134,6 +134,20 @@ def test_zoom_scales_the_sizes_of_the_style_sheet_but_not_its_lines() -> None:
     assert "border: 2px solid" in large
 
 
+@pytest.mark.parametrize("scale", [0.5, 0.67, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2, 3])
+def test_the_focus_moves_nothing_at_any_zoom(scale: float) -> None:
+    for name in ("light", "contrast_dark"):
+        sheet = style_sheet(load_colors(name), scale)
+        normal = re.search(r"padding: (\d+)px (\d+)px; min-height", sheet)
+        focused = re.search(
+            r"QPushButton:focus \{ border: 2px solid #\w+; padding: (\d+)px (\d+)px; \}", sheet
+        )
+        assert normal is not None
+        assert focused is not None
+        assert [int(each) - 1 for each in normal.groups()] == [int(each) for each in focused.groups()]
+        assert "-1;" not in sheet
+
+
 def test_a_chosen_theme_shows_and_is_told(qtbot: QtBot) -> None:
     theme().apply("light")
     with qtbot.waitSignal(theme().changed):

@@ -226,6 +226,18 @@ def test_no_name_that_is_allowed_leads_out_of_the_folder(name: str) -> None:
         assert Path("/data", name).resolve().is_relative_to("/data")
 
 
+def test_what_a_crash_left_of_a_backup_or_before_the_answer_is_removed_at_the_start(
+    filled: Path, backup: Path
+) -> None:
+    unpack(backup, filled)
+    (filled / "unfinished-backup-x1").mkdir()
+    (filled / "unfinished-backup-x1" / "chats.sqlite3").write_bytes(b"copy")
+    assert swap_if_asked(filled) is None
+    assert not list(filled.glob("unfinished-*"))
+    assert not (filled / "restore").exists()
+    assert chats(database_path()) == [("Rome", "When was it founded?")]
+
+
 def test_an_order_without_anything_unpacked_is_forgotten(filled: Path) -> None:
     ask_for_swap(filled, "2026", NOW)
     assert swap_if_asked(filled) is None

@@ -67,7 +67,7 @@ def test_cancelled_at_any_place_it_leaves_nothing(filled: Path, tmp_path: Path, 
     with pytest.raises(Cancelled):
         back_up(tmp_path / "b.zip", report, cancel)
     assert not (tmp_path / "b.zip").exists()
-    assert not list(filled.glob("backup-*"))
+    assert not list(filled.glob("unfinished-*"))
 
 
 def test_an_older_backup_of_that_name_stays_when_the_new_one_fails(
