@@ -17,6 +17,7 @@ from app.chat.notice_bar import NoticeBar
 from app.chat.notices import MessageNotice
 from app.i18n import tr
 from app.paths import documents_dir
+from app.widgets.announce import announce
 from app.widgets.background import Background
 from engine.errors import EngineError
 
@@ -112,6 +113,7 @@ class AttachmentField(QWidget):
         self._tell(read.errors)
         if read.attachments:
             self.add(read.attachments)
+            announce(self, tr("Attached: {names}", names=", ".join(file.name for file in read.attachments)))
         if read.chats:
             self.chats_found.emit(list(read.chats))
         self._read_next()
@@ -124,6 +126,8 @@ class AttachmentField(QWidget):
         told = [str(error) for error in errors[:_MOST_ERRORS]]
         if len(errors) > len(told):
             told.append(tr("{n} more files were not attached.", n=len(errors) - len(told)))
+        if told:
+            announce(self, " ".join(told))
         self.notice.show_notice(MessageNotice("warning", "\n".join(told)) if told else None)
         self._show()
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.attachments.field import AttachmentField
-from app.attachments.form import compose, parse
+from app.attachments.form import Parts, compose, parse
 from app.composer.edit import MessageEdit
 from app.i18n import tr
 from app.theme import mark, theme
@@ -15,20 +17,27 @@ from app.widgets.buttons import push_button
 
 
 class MessageEditor(QFrame):
-    """Ctrl+Enter or the button saves, Escape leaves the message as it was."""
+    """Ctrl+Enter or the button saves, Escape leaves the message as it was.
+
+    `files`: they can be attached, as to questions; an answer is text alone.
+    """
 
     saved = Signal(str)
     cancelled = Signal()
     changed = Signal(str)  # the text as it is being changed; "" where it is as it was
 
-    def __init__(self, text: str, save: str, consequence: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, text: str, save: str, consequence: str, *, files: bool, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         mark(self, composer=True, focused=False)
         self._before = text
-        parts = parse(text)
+        self._parts = parse if files else partial(Parts, ())
+        parts = self._parts(text)
         self.files = AttachmentField()
         self.edit = MessageEdit()
         self.files.left.connect(lambda: self.edit.setFocus(Qt.FocusReason.OtherFocusReason))
+        self.edit.takes_files = files
         self.edit.files_pasted.connect(self.files.add_paths)
         self.edit.huge_pasted.connect(self.files.add_text)
         self.edit.send_on_enter = False  # what is edited often has several lines
@@ -80,7 +89,7 @@ class MessageEditor(QFrame):
 
     def take_up(self, text: str) -> None:
         """Go on with a change that was begun earlier."""
-        parts = parse(text)
+        parts = self._parts(text)
         self.files.set_files(parts.attachments)
         self.edit.setPlainText(parts.text)
         self.edit.moveCursor(QTextCursor.MoveOperation.End)

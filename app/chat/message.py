@@ -32,16 +32,17 @@ class _Words:
     copy: str
     save: str
     consequence: str
+    files: bool  # whether files can be attached
 
 
 def _question_words() -> _Words:
     consequence = tr("The new version is answered anew. The old one stays, with what followed it.")
-    return _Words(tr("Copy message"), tr("Send"), consequence)
+    return _Words(tr("Copy message"), tr("Send"), consequence, files=True)
 
 
 def _answer_words() -> _Words:
     consequence = tr("The chat then goes on from the new version. The old one stays.")
-    return _Words(tr("Copy answer"), tr("Save"), consequence)
+    return _Words(tr("Copy answer"), tr("Save"), consequence, files=False)
 
 
 class MessageView(QWidget):
@@ -102,7 +103,9 @@ class MessageView(QWidget):
         """A new editor; None if there is one already."""
         if self.editor is not None:
             return None
-        editor = self.editor = MessageEditor(self.content(), self._words.save, self._words.consequence)
+        words = self._words
+        editor = MessageEditor(self.content(), words.save, words.consequence, files=words.files)
+        self.editor = editor
         editor.saved.connect(self.edited)
         editor.cancelled.connect(self._end_edit)
         editor.changed.connect(self.edit_changed)

@@ -18,6 +18,7 @@ from app.composer.next_bar import NextMessageBar
 from app.composer.room import explanation, line
 from app.i18n import tr
 from app.theme import mark, theme
+from app.widgets.announce import announce
 
 
 class ComposerState(Enum):
@@ -115,10 +116,14 @@ class Composer(QFrame):
         """Show the message that is sent when the answer has ended; empty for none."""
         self.waiting.show_message(message)
         self._refresh()
+        if message:
+            announce(self.edit, self.waiting.text.text())
 
     def refuse(self, why: str) -> None:
         """Say why what is written was not sent; empty for nothing. Goes when something is changed."""
         self.notice.show_notice(MessageNotice("warning", why) if why else None)
+        if why:
+            announce(self.edit, why)
 
     def show_count(self, counted: Counted | None) -> None:
         """Say how much of the context there would be to read; None where it is not known."""

@@ -42,6 +42,7 @@ class MessageEdit(QPlainTextEdit):
         super().__init__(parent)
         mark(self, bare=True)
         self.send_on_enter = True
+        self.takes_files = True  # whether files and huge texts that are pasted are attached
         # Up in the first line (-1) or Down in the last (1); whether something was shown instead of the text.
         self.call_back: Callable[[int], bool] = lambda step: False
         self._composing = False
@@ -89,15 +90,15 @@ class MessageEdit(QPlainTextEdit):
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
         """Files can be pasted, too."""
-        return bool(local_files(source)) or super().canInsertFromMimeData(source)
+        return (self.takes_files and bool(local_files(source))) or super().canInsertFromMimeData(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         """Tell of files instead of inserting their addresses, and of texts that are long."""
-        files = local_files(source)
+        files = local_files(source) if self.takes_files else []
         if files:
             self.files_pasted.emit(files)
             return
-        if len(source.text()) > HUGE_PASTE:
+        if self.takes_files and len(source.text()) > HUGE_PASTE:
             self.huge_pasted.emit(source.text())
             return
         start = self.textCursor().selectionStart()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+from PySide6.QtGui import QAccessible
 
 from app.chat.session import ChatSession
 from app.desktop.sentences import Sentences
@@ -61,10 +61,3 @@ class Announcer(QObject):
     def _is_shown(self) -> bool:
         chat = self._session.conversation
         return chat is not None and chat.id == self._session.answering_id
-
-
-def announce(owner: QObject, text: str) -> None:
-    """Say a text through the screen reader, in the name of a widget."""
-    event = QAccessibleAnnouncementEvent(owner, text)
-    event.setPoliteness(QAccessible.AnnouncementPoliteness.Polite)
-    QAccessible.updateAccessibility(event)

@@ -7,12 +7,13 @@ from functools import partial
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication
 
-from app.desktop.announcer import Announcer, announce
+from app.desktop.announcer import Announcer
 from app.desktop.awake import awake_here
 from app.desktop.motion import apply_motion
 from app.desktop.notices import notices_here
 from app.desktop.watch import SleepGuard, Teller, WorkWatch
 from app.settings import SettingsStore, registry
+from app.widgets.announce import announce
 from app.window import MainWindow
 from app.worker import EngineWorker
 

@@ -214,6 +214,22 @@ def test_files_stay_with_the_draft_the_message_and_its_versions(
     assert factory.engine.conversations[3][-1] == Message("user", compose([NOTE], "When?"))
 
 
+def test_an_answer_is_edited_as_text_alone(
+    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory, tmp_path: Path
+) -> None:
+    factory.script = [compose([NOTE], "That is all.")]
+    ask(qtbot, window, "First")
+    answer = window.page.view.views[1]
+    answer.begin_edit()
+    assert answer.editor is not None
+    assert answer.editor.edit.toPlainText() == factory.script[0]
+    assert answer.editor.files.files == ()
+    QGuiApplication.clipboard().setMimeData(words("x" * (HUGE_PASTE + 1)))
+    answer.editor.edit.paste()
+    assert len(answer.editor.edit.toPlainText()) > HUGE_PASTE
+    answer.editor.cancelled.emit()
+
+
 def test_chips_are_removed_by_the_keyboard(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     composer = window.page.composer
     window.activateWindow()

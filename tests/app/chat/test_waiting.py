@@ -72,6 +72,18 @@ def test_a_message_waits_for_the_answer_and_follows_it(
     assert read(qtbot, storage, ChatStore.next_message, chat) == ""
 
 
+def test_screen_readers_hear_that_it_waits_and_why_another_does_not(
+    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("app.composer.composer.announce", lambda _owner, text: said.append(text))
+    begin(qtbot, window, factory)
+    enter(qtbot, window, "Second")
+    enter(qtbot, window, "Third")
+    assert said == ["Next: Second", "One message waits already. Edit or remove that one first."]
+    finish(qtbot, window, factory, 2)
+
+
 def test_the_button_lets_it_wait_too_and_there_is_one_at_most(
     qtbot: QtBot, window: MainWindow, factory: ScriptedFactory
 ) -> None:

@@ -7,10 +7,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QStyle
 from pytestqt.qtbot import QtBot
 
-from app.desktop.announcer import Announcer, announce
+from app.desktop.announcer import Announcer
 from app.desktop.habits import Habits
 from app.desktop.motion import apply_motion
 from app.settings import SettingsStore, registry
+from app.widgets.announce import announce
 from app.window import MainWindow
 from app.worker import EngineWorker
 from tests.app.chat.conftest import settings
