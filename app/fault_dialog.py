@@ -19,11 +19,14 @@ _Role = QDialogButtonBox.ButtonRole
 
 
 class FaultDialog(MessageDialog):
-    """A fault that nobody caught: its place, to be copied, and whether to go on or to begin anew."""
+    """A fault that nobody caught: its place, to be copied, and whether to go on or to begin anew.
+
+    Where the program `can_go_on` no more, closing the dialog ends it.
+    """
 
     restart_requested = Signal()
 
-    def __init__(self, parent: QWidget | None, error: UnexpectedError) -> None:
+    def __init__(self, parent: QWidget | None, error: UnexpectedError, *, can_go_on: bool = True) -> None:
         content = QWidget()
         column = QVBoxLayout(content)
         column.setContentsMargins(0, 0, 0, 0)
@@ -39,11 +42,14 @@ class FaultDialog(MessageDialog):
         restart = self.add_button(tr("&Restart"), _Role.DestructiveRole)
         restart.setToolTip(tr("Saves everything, closes the program and starts it again."))
         restart.clicked.connect(self._restart)
-        self.add_button(tr("&Go on"), _Role.RejectRole, default=True)
+        on = tr("&Go on") if can_go_on else tr("&Quit")
+        self.add_button(on, _Role.RejectRole, default=True)
+        self.restart_wanted = False
         self.setAccessibleName(error.what)
         self.setAccessibleDescription(str(error))
 
     def _restart(self) -> None:
+        self.restart_wanted = True
         self.restart_requested.emit()
         self.accept()
 

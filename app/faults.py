@@ -13,6 +13,7 @@ from types import TracebackType
 from PySide6.QtCore import QObject, QSocketNotifier, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
+from app.desktop.restart import start_again
 from app.errors import UnexpectedError
 from app.fault_dialog import FaultDialog
 from app.fault_report import fault_report
@@ -77,6 +78,20 @@ class FaultReporter(QObject):
     @Slot()
     def _forget(self) -> None:
         self._dialog = None
+
+
+def tell_of_failed_start(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
+    """Python's hook for a fault before there is a window: a message, as few look at a terminal."""
+    sys.__excepthook__(kind, error, traceback)
+    if issubclass(kind, KeyboardInterrupt):
+        return
+    log.error("the start failed\n%s", fault_report(error))
+    dialog = FaultDialog(None, UnexpectedError(tr("The start"), error), can_go_on=False)
+    dialog.exec()
+    if dialog.restart_wanted:
+        start_again([])
 
 
 def stop_on_signals(close: Callable[[], object], parent: QObject) -> None:

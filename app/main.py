@@ -26,7 +26,7 @@ from app.desktop.last_run import BadEnding, RunMarker
 from app.desktop.restart import start_again
 from app.dialogs import show_error
 from app.engine_factory import EngineFactory
-from app.faults import FaultReporter, stop_on_signals
+from app.faults import FaultReporter, stop_on_signals, tell_of_failed_start
 from app.garbage import GarbageCollector
 from app.i18n import tr
 from app.logs.files import crash_log_path, record_crashes, start_logging
@@ -36,7 +36,7 @@ from app.settings import SettingsStore
 from app.setup_flow import SetupFlow
 from app.storage.errors import Notice
 from app.storage.thread import StorageThread
-from app.theme import application_icon, theme
+from app.theme import application_icon
 from app.window import MainWindow
 from app.worker import EngineWorker
 from engine.errors import EngineError
@@ -94,6 +94,7 @@ def _run(
     factory: EngineFactory | None,
 ) -> _Ended:
     """Run the window; this program is the only one with its data folder."""
+    sys.excepthook = tell_of_failed_start  # until there is a window
     record_crashes()
     log.info("Fiddler Chat %s starts", version())
     settings = SettingsStore(settings_path())
@@ -165,6 +166,7 @@ def _folder() -> Path:
 
 def _say_unanswered(app: QApplication) -> int:
     """Another program has the data folder and does nothing any more: say so, and leave it alone."""
+    apply_language(SettingsStore(settings_path()))
     error = EngineError(
         tr("Fiddler Chat is running already, but does not answer."),
         why=tr("Another window of it uses {folder}, and may be busy or stuck.", folder=data_dir()),
@@ -175,7 +177,7 @@ def _say_unanswered(app: QApplication) -> int:
 
 def _say(app: QApplication, error: EngineError) -> int:
     """Show why the program does not start."""
-    theme().apply()
+    apply_appearance(SettingsStore(settings_path()))
     show_error(None, error).finished.connect(app.quit)
     app.exec()
     return 1

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.desktop.last_run import RunMarker
 from app.fault_dialog import FaultDialog
-from app.faults import FaultReporter
+from app.faults import FaultReporter, tell_of_failed_start
 from app.logs.files import start_logging
 from app.main import choose_input_method, main
 from app.paths import log_path
@@ -254,3 +255,18 @@ def test_an_input_method_without_a_plugin_is_reached_through_ibus() -> None:
         environment = {"QT_IM_MODULE": chosen}
         choose_input_method(environment)
         assert environment["QT_IM_MODULE"] == used
+
+
+def test_a_fault_before_there_is_a_window_is_told(qtbot: QtBot, caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[list[str]] = []
+
+    def look() -> None:
+        dialog = QApplication.activeModalWidget()
+        assert isinstance(dialog, FaultDialog)
+        seen.append([button.text() for button in dialog.findChildren(QPushButton)])
+        dialog.reject()
+
+    QTimer.singleShot(0, look)
+    tell_of_failed_start(ValueError, ValueError("amiss"), None)
+    assert "&Quit" in seen[0]
+    assert "the start failed" in caplog.text

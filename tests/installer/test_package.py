@@ -27,7 +27,7 @@ def test_the_menu_entry_points_into_the_folder_and_can_be_removed(tmp_path):
     subprocess.run(["sh", script], env=environment, check=True, capture_output=True)
     entry = tmp_path / "data" / "applications" / "fiddler-chat.desktop"
     lines = dict(line.split("=", 1) for line in entry.read_text().splitlines() if "=" in line)
-    assert lines["Exec"] == f"{folder}/fiddler-chat"
+    assert lines["Exec"] == f"{folder}/fiddler-chat %F"
     assert lines["Icon"].startswith(f"{folder}/share/icons/")
     subprocess.run(["sh", script, "--remove"], env=environment, check=True, capture_output=True)
     assert not entry.exists()
