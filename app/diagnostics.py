@@ -55,11 +55,19 @@ def gather(knowledge: Knowledge, settings: Sequence[str]) -> Facts:
     except EngineError as error:
         hardware = (error.what,)
     kept = [each.profile for each in history(profiles_dir()).kept if each.in_use]
+    recent = recent_faults.entries()
+    before = [
+        entry
+        for entry in earlier(last_lines.since(0)[0])
+        if not any(
+            each.startswith(f"{entry.splitlines()[0]}:") for each in recent
+        )  # of this run, and told better
+    ]
     return Facts(
         hardware=hardware,
         settings=settings,
         calibrations=kept[:_MOST_CALIBRATIONS],
-        faults=[*earlier(last_lines.since(0)[0]), *recent_faults.entries()],
+        faults=[*before, *recent],
         packages=[f"{name} {found}" for name in _PACKAGES if (found := _version(name))],
         storage=_storage(),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -56,6 +56,10 @@ class AmountBar(QWidget):
         if total > self._available:
             painter.fillRect(QRectF(limit, 0, area.width() - limit, area.height()), colors.error)
             painter.fillRect(QRectF(limit - 1, 0, 2, area.height()), colors.base)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(colors.edge)  # only high contrast has one
+        radius = area.height() / 2
+        painter.drawRoundedRect(area.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
 
 
 def _shade(color: QColor, index: int) -> QColor:

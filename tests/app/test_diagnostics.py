@@ -65,6 +65,7 @@ def test_no_word_of_the_user_is_in_it(full: SettingsStore, data_dir: Path) -> No
         assert secret not in text
     assert str(data_dir) not in text
     assert str(Path.home()) not in text
+    assert text.count("ERROR app.storage.thread") == 2  # each once
     for told in (
         "engine.threads = 3",
         "appearance.theme = dark",

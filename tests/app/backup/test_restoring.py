@@ -100,7 +100,7 @@ def test_chats_of_every_released_version_are_brought_to_this_one(
         assert db.execute("SELECT count(*) FROM message").fetchone()[0] > 0
 
 
-@pytest.mark.parametrize("step", range(12))
+@pytest.mark.parametrize("step", range(8))
 def test_cut_off_at_any_renaming_the_next_start_goes_on(
     filled: Path, backup: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
@@ -201,7 +201,7 @@ class TestRefused:
         assert swap_if_asked(filled) is None
 
 
-@examples(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@examples(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12)
 @given(st.integers(0, 10**6), st.integers(0, 255))
 def test_any_changed_byte_is_noticed_or_harmless(
     filled: Path, backup: Path, tmp_path: Path, place: int, value: int
