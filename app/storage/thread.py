@@ -223,6 +223,8 @@ def _open_or_remember(path: Path) -> Opened:
         return opened[0]
     memory = open_in_memory(path)
     action = tr("Chats of this session are not saved: export what you want to keep.")
+    if memory.store.conversations(archived=None):
+        action = tr("The chats that were saved before are shown all the same.") + " " + action
     notice = Notice(opened.what, why=opened.why, action=f"{opened.action} {action}".strip())
     return Opened(memory.store, (notice,), saved=False)
 

@@ -1,4 +1,7 @@
-"""The layers × experts map of a loaded model: which experts are in the graphics card's memory."""
+"""The layers × experts map of a loaded model: which experts are in the graphics card's memory.
+
+As in the live panel, these are marked by an outline and a dot: nothing depends on colours.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from PySide6.QtGui import QAccessible, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.i18n import tr
+from app.panel.expert_map import mark_resident
 from app.theme import theme
 from app.widgets.roles import set_role
 
@@ -60,11 +64,12 @@ class ResidencyMap(QWidget):
         layers, experts = self._layers, self._experts
         for layer in range(layers):
             for expert in range(experts):
-                box = QRectF(layer * cell, expert * cell, cell - gap, cell - gap)
+                box = self._box(layer, expert)
                 color = colors.gpu if self._resident[layer, expert] else colors.cpu
                 painter.setPen(Qt.PenStyle.NoPen)
                 painter.setBrush(color)
                 painter.drawRoundedRect(box, cell * 0.15, cell * 0.15)
+        mark_resident(painter, self.marked_cells())
         line, bottom = self._line(), cell * experts
         painter.setPen(colors.muted)
         axis = QRectF(0, bottom, cell * layers - gap, line)
@@ -80,11 +85,23 @@ class ResidencyMap(QWidget):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(color)
             top = bottom + line * 1.4
-            painter.drawRoundedRect(QRectF(left, top + (line - size) / 2, size, size), 2, 2)
+            box = QRectF(left, top + (line - size) / 2, size, size)
+            painter.drawRoundedRect(box, 2, 2)
+            if color is colors.gpu:
+                mark_resident(painter, [box])
             painter.setPen(colors.text)
             width = self.fontMetrics().horizontalAdvance(name)
             painter.drawText(QRectF(left + line, top, width + 4, line), Qt.AlignmentFlag.AlignVCenter, name)
             left += line * 2 + width
+
+    def marked_cells(self) -> list[QRectF]:
+        """Where the cells of the experts on the graphics card are."""
+        return [self._box(layer, expert) for layer, expert in np.argwhere(self._resident).tolist()]
+
+    def _box(self, layer: int, expert: int) -> QRectF:
+        cell = self._cell(self.width())
+        side = cell - cell * _GAP
+        return QRectF(layer * cell, expert * cell, side, side)
 
     def axis_texts(self, width: float) -> tuple[str, str]:
         """What stands below the first and the last layer: words, or numbers where these would overlap."""
