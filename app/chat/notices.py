@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.answers import figures
+from app.answers import figures, sampling_words
+from app.chat.again import params_again
 from app.i18n import tr
 from app.panel.time_parts import largest, time_parts
 from app.storage.figures import stats_from_json
@@ -85,12 +86,21 @@ def figures_line(row: MessageRow) -> str:
 
 
 def figures_tip(row: MessageRow) -> str:
-    """The same with where most of its time went."""
+    """The same with where most of its time went, and how its words were drawn."""
     if row.stats is None:
         return ""
     stats = stats_from_json(row.stats, hits=False)
     spent = largest(time_parts(stats.time))
-    return "\n".join(line for line in (describe(stats), spent) if line)
+    return "\n".join(line for line in (describe(stats), spent, _drawn(row)) if line)
+
+
+def _drawn(row: MessageRow) -> str:
+    params = params_again(row)
+    if params is None:
+        return ""
+    if params.beams > 1:
+        return tr("beam search with {n} beams", n=params.beams)
+    return ", ".join(sampling_words(params.sampling, params.sampling.seed))
 
 
 def describe(stats: GenerationStats) -> str:

@@ -61,6 +61,7 @@ def test_the_details_of_an_answer_and_the_same_answer_again(
 ) -> None:
     window.session.parameters.change(ChatSetup("", "", Parameters(temperature=0.8, max_tokens=99)))
     ask(qtbot, window)
+    assert answer(window)._figures.toolTip().endswith("temperature 0.8, seed 7")
     window.menus.actions["details"].trigger()
     shown = dict(details(window).facts)
     assert shown["Seed"] == "7"
