@@ -22,7 +22,7 @@ from app.desktop.forward import come_forward
 from app.desktop.habits import Habits
 from app.desktop.handover import Handover, absolute
 from app.desktop.instance import SingleInstance, Start
-from app.desktop.last_run import BadEnding, RunMarker
+from app.desktop.last_run import RunMarker
 from app.desktop.restart import start_again
 from app.dialogs import show_error
 from app.engine_factory import EngineFactory
@@ -66,8 +66,8 @@ def main(arguments: Sequence[str] | None = None, factory: EngineFactory | None =
         instance.end()
         return code
     marker = RunMarker(log_path().parent, crash_log_path())
-    ended_badly = marker.begin()
-    ended = _run(app, instance, handover.files, (ended_badly, restored), factory)
+    marker.begin()
+    ended = _run(app, instance, handover.files, marker, restored, factory)
     marker.end()
     instance.end()  # from here on the next one may begin
     if ended.again:
@@ -90,7 +90,8 @@ def _run(
     app: QApplication,
     instance: SingleInstance,
     files: Sequence[Path],
-    before: tuple[BadEnding | None, Notice | None],
+    marker: RunMarker,
+    restored: Notice | None,
     factory: EngineFactory | None,
 ) -> _Ended:
     """Run the window; this program is the only one with its data folder."""
@@ -114,12 +115,12 @@ def _run(
     garbage.start()
     window.closed.connect(app.quit)  # also where a dialog is still open
     window.closed.connect(instance.stop_listening)
+    window.closed.connect(marker.end)  # all is saved: at a log-out the system may not wait for the rest
     instance.asked.connect(lambda asked: come_forward(window, asked))
     window.show()
     QTimer.singleShot(0, window, window.begin)
-    ended_badly, restored = before
-    if ended_badly is not None:
-        window.show_bad_ending(ended_badly)
+    if marker.before is not None:
+        window.show_bad_ending(marker.before)
     if restored is not None:
         window.show_notice(restored)
     if files:

@@ -59,7 +59,7 @@ class SingleInstance(QObject):
                 # A folder that cannot be written to: what can be done there, the storage will say.
                 log.warning("no lock in %s: %s", self._folder, self._lock.error().name)
                 return Start.FIRST
-            if send(socket_name(self._folder), handover):
+            if any(send(name, handover) for name in socket_names(self._folder)):
                 return Start.HANDED_OVER
             if time.monotonic() > until:
                 return Start.UNANSWERED
@@ -79,14 +79,14 @@ class SingleInstance(QObject):
         self._lock.unlock()
 
     def _listen(self) -> None:
-        name = socket_name(self._folder)
-        QLocalServer.removeServer(name)  # it can only be a dead one's: the lock is ours
-        server = QLocalServer(self)
+        server = self._server = QLocalServer(self)
         server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         server.newConnection.connect(self._on_connection)
-        if not server.listen(name):
-            log.warning("other starts cannot reach this one: %s", server.errorString())
-        self._server = server
+        for name in socket_names(self._folder):
+            QLocalServer.removeServer(name)  # it can only be a dead one's: the lock is ours
+            if server.listen(name):
+                return
+            log.warning("no socket at %s: %s", name, server.errorString())
 
     @Slot()
     def _on_connection(self) -> None:
@@ -124,20 +124,20 @@ def send(name: str, handover: Handover, timeout_ms: int = 2000) -> bool:
     return bytes(socket.readLine().data()) == TAKEN
 
 
-def socket_name(folder: Path) -> str:
-    """The socket of the program that uses `folder`: the same for every way of writing the folder's path."""
+def socket_names(folder: Path) -> tuple[str, ...]:
+    """Where the program that uses `folder` may listen: the same for every way of writing the folder's path.
+
+    The first is the best. Not every file system can hold a socket, and not every path is short enough.
+    """
     who = str(os.getuid()) if sys.platform != "win32" else os.environ.get("USERNAME", "")
     key = f"{who}\n{os.path.normcase(os.path.realpath(folder))}"
     name = f"fiddler-chat-{hashlib.sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()[:24]}"
     if sys.platform == "win32":
-        return name
-    beside = os.path.join(os.path.realpath(folder), "running.socket")
-    if len(os.fsencode(beside)) <= _LONGEST_NAME:
-        return beside
-    # Not QDir.tempPath(): that may differ between a terminal and the desktop.
+        return (name,)
     home = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.HomeLocation)
-    short = os.path.join(home, f".{name}")
-    return short if len(os.fsencode(short)) <= _LONGEST_NAME else os.path.join("/tmp", name)
+    # Not QDir.tempPath(): that may differ between a terminal and the desktop.
+    places = (os.path.join(os.path.realpath(folder), "running.socket"), f"{home}/.{name}", f"/tmp/{name}")
+    return tuple(place for place in places if len(os.fsencode(place)) <= _LONGEST_NAME)
 
 
 def remove_if_left_behind(path: Path) -> bool:

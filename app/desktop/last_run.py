@@ -37,13 +37,14 @@ class RunMarker:
     def __init__(self, folder: Path, crash_log: Path) -> None:
         self._path = folder / "running.json"
         self._crash_log = crash_log
+        self.before: BadEnding | None = None  # after `begin`: how the run before ended
 
     def begin(self) -> BadEnding | None:
         """Mark that this run begins; how the one before ended, if that was not properly.
 
         Where nothing can be written, nothing is known at the next start either.
         """
-        before = self._read()
+        self.before = self._read()
         mark = {
             "started": f"{datetime.now():%Y-%m-%d %H:%M:%S}",
             "version": version(),
@@ -53,10 +54,10 @@ class RunMarker:
             write_atomically(self._path, json.dumps(mark))
         except EngineError as error:
             log.warning("a bad end of this run will not be noticed: %s", error)
-        return before
+        return self.before
 
     def end(self) -> None:
-        """This run ends properly."""
+        """This run ends properly. May be called again."""
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -167,13 +169,29 @@ def _parameters(parent: QWidget, settings: SettingsStore) -> QDialog:
 
 
 def test_every_dialog(qtbot: QtBot, window: MainWindow, settings: SettingsStore) -> None:
-    found = {}
+    found, kinds = {}, set()
     for name, make in DIALOGS.items():
         dialog = make(window, settings)
+        kinds |= {kind.__name__ for kind in type(dialog).__mro__}
         dialog.show()
         found[name] = look_through(qtbot, dialog)
         dialog.done(0)
     assert {name: faults for name, faults in found.items() if faults} == {}
+    missing = dialogs_of_the_program() - kinds - WALKED_ELSEWHERE
+    assert missing == set(), "a dialog that nobody looks through: add it to DIALOGS"
+
+
+# In a test of its own, here or beside the wizard.
+WALKED_ELSEWHERE = {"PreferencesDialog", "ExportDialog", "WizardDialog"}
+
+
+def dialogs_of_the_program() -> set[str]:
+    """The names of all classes of dialogs in the source."""
+    return {
+        name
+        for path in (Path(__file__).parents[2] / "app").rglob("*.py")
+        for name in re.findall(r"^class (\w+)\(.*Dialog\):", path.read_text("utf-8"), flags=re.MULTILINE)
+    }
 
 
 def test_the_export(qtbot: QtBot, window: MainWindow, factory: ScriptedFactory) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtNetwork import QLocalSocket
 from pytestqt.qtbot import QtBot
 
 from app.desktop.handover import Handover
-from app.desktop.instance import SingleInstance, Start, remove_if_left_behind, send, socket_name
+from app.desktop.instance import SingleInstance, Start, remove_if_left_behind, send, socket_names
 
 ROOT = Path(__file__).resolve().parents[3]
 Run = Callable[..., "subprocess.Popen[str]"]
@@ -51,7 +51,7 @@ def test_a_second_start_hands_its_files_over_and_a_kill_blocks_nothing(run: Run,
     assert (tmp_path / "running.lock").exists()  # left behind, and the socket with it
     third = run(tmp_path)
     assert said(third) == "FIRST"
-    assert send(socket_name(tmp_path), Handover((Path("/c"),)))  # the dead one's socket is not in the way
+    assert send(socket_names(tmp_path)[0], Handover((Path("/c"),)))  # the dead one's socket is not in the way
     assert said(third) == "/c"
 
 
@@ -93,7 +93,7 @@ def test_nonsense_on_the_socket_is_hung_up_on(qtbot: QtBot, tmp_path: Path) -> N
     heard: list[object] = []
     instance.asked.connect(heard.append)
     socket = QLocalSocket()
-    socket.connectToServer(socket_name(tmp_path))
+    socket.connectToServer(socket_names(tmp_path)[0])
     assert socket.waitForConnected(5000)
     socket.write(b"nonsense\n")
     closed = QLocalSocket.LocalSocketState.UnconnectedState
@@ -109,7 +109,20 @@ def test_a_folder_that_cannot_be_written_to_keeps_nobody_from_starting(qtbot: Qt
 
 
 def test_sockets_have_names_that_the_system_takes(tmp_path: Path) -> None:
-    assert socket_name(tmp_path) == socket_name(tmp_path / "." / "x" / "..")
+    assert socket_names(tmp_path) == socket_names(tmp_path / "." / "x" / "..")
     deep = tmp_path / ("long" * 50)
-    assert len(os.fsencode(socket_name(deep))) <= 107
-    assert socket_name(deep) != socket_name(tmp_path / ("long" * 51))
+    assert socket_names(deep)
+    assert all(len(os.fsencode(name)) <= 107 for name in socket_names(deep))
+    assert not set(socket_names(deep)) & set(socket_names(tmp_path / ("long" * 51)))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, sockets have no place among files")
+def test_where_the_folder_can_hold_no_socket_another_place_does(qtbot: QtBot, tmp_path: Path) -> None:
+    first, *others = socket_names(tmp_path)
+    Path(first).mkdir()
+    (Path(first) / "file").touch()  # so that it cannot be taken away
+    instance = SingleInstance(tmp_path)
+    assert instance.begin(Handover()) is Start.FIRST
+    assert any(Path(name).exists() for name in others)
+    instance.end()
+    assert not any(Path(name).exists() for name in others)
