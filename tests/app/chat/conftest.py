@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.chat.session import ChatSession
+from app.chat.view import ConversationView
 from app.paths import database_path
 from app.presets.store import PresetStore
 from app.settings import SettingsStore, registry
+from app.storage import MessageState
 from app.storage.thread import StorageThread
 from app.theme import theme
 from app.window import MainWindow
 from app.worker import EngineWorker
 from engine.options import LoadOptions
+from tests.app.chat.conversation import LONG, row, settle
 
 if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot
@@ -69,3 +72,23 @@ def window(
     made.session.stop()
     qtbot.waitUntil(lambda: not made.session.busy, timeout=5000)
     storage.close()
+
+
+@pytest.fixture
+def view(qtbot: QtBot) -> ConversationView:
+    theme().apply("light")
+    made = ConversationView()
+    qtbot.addWidget(made)
+    made.resize(700, 500)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def streaming(view: ConversationView) -> ConversationView:
+    """A view with a long answer that is being written."""
+    view.show_messages([row(1, "user", "Tell me a lot")])
+    view.add_message(row(2, "assistant", "", MessageState.STREAMING))
+    view.append_text(2, LONG + "\n\n")
+    settle()
+    return view

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -9,48 +8,17 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from app.chat.message import AssistantMessage
 from app.composer.composer import ComposerState
 from app.dialogs import MessageDialog
-from app.export.dialog import ExportDialog
-from app.paths import database_path
 from app.settings import SettingsStore, registry
-from app.storage import ChatStore, MessageState, StorageError, open_store
+from app.storage import ChatStore, MessageState, StorageError
 from app.storage.thread import StorageThread
-from app.theme import theme
 from app.window import MainWindow
-from app.worker import EngineWorker
-from engine.errors import ShortageError
 from engine.events import FinishReason
-from tests.app.fakes import ScriptedFactory, make_status, shortage
+from tests.app.chat.hands import answer, ask, listed, press, write
+from tests.app.fakes import ScriptedFactory, shortage
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")  # the offscreen platform's remark
-
-
-def write(qtbot: QtBot, window: MainWindow, text: str) -> None:
-    qtbot.keyClicks(window.page.composer.edit, text)
-
-
-def press(qtbot: QtBot, window: MainWindow, key: Qt.Key = Qt.Key.Key_Return) -> None:
-    qtbot.keyClick(window.page.composer.edit, key)
-
-
-def ask(qtbot: QtBot, window: MainWindow, text: str = "Hello") -> None:
-    write(qtbot, window, text)
-    press(qtbot, window)
-    qtbot.waitUntil(lambda: window.session.busy, timeout=5000)
-    qtbot.waitUntil(lambda: not window.session.busy, timeout=5000)
-
-
-def answer(window: MainWindow) -> AssistantMessage:
-    last = window.page.view.views[-1]
-    assert isinstance(last, AssistantMessage)
-    return last
-
-
-def listed(window: MainWindow) -> list[str]:
-    model = window.sidebar.model
-    return [str(model.index(row).data()) for row in range(model.rowCount())]
 
 
 def test_enter_sends_and_the_answer_streams_into_the_conversation(
@@ -280,149 +248,3 @@ def test_a_message_that_cannot_be_saved_comes_back_into_the_composer(
     assert dialog is not None
     assert "The disk is full." in dialog.accessibleDescription()
     dialog.reject()
-
-
-def test_loading_shows_progress_and_can_be_cancelled(
-    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory, worker: EngineWorker
-) -> None:
-    factory.load_gate = threading.Event()
-    window.model.load_saved()
-    strip = window.page.strip
-    qtbot.waitUntil(lambda: strip.progress.what.text() == "Reading the experts", timeout=5000)
-    assert strip.isVisible()
-    assert window.page.composer.state is ComposerState.UNAVAILABLE
-    write(qtbot, window, "meanwhile")
-    press(qtbot, window)
-    assert window.page.composer.text == "meanwhile"
-    qtbot.mouseClick(strip.cancel, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: worker.idle, timeout=5000)
-    assert strip.choose.isVisible()
-    with qtbot.waitSignal(window.setup_requested):
-        qtbot.mouseClick(strip.choose, Qt.MouseButton.LeftButton)
-
-
-def test_a_model_that_does_not_fit_can_be_loaded_anyway(
-    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory, worker: EngineWorker
-) -> None:
-    factory.load_error = ShortageError("It does not fit.", why="3 GiB missing.", action="Close programs.")
-    window.model.load_saved()
-    qtbot.waitUntil(lambda: worker.idle, timeout=5000)
-    strip = window.page.strip
-    assert strip.problem.why.text() == "3 GiB missing."
-    factory.load_error = None
-    qtbot.mouseClick(strip.anyway, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: window.session.model is not None, timeout=5000)
-    assert factory.options[-1].force
-    assert strip.isHidden()
-
-
-def test_closing_while_an_answer_is_written_saves_it(
-    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory
-) -> None:
-    factory.gate = threading.Event()
-    write(qtbot, window, "Hello")
-    press(qtbot, window)
-    qtbot.waitUntil(lambda: factory.emitted == 1, timeout=5000)
-    write(qtbot, window, "next thought")
-    assert window.close()
-    opened = open_store(database_path())
-    chat = opened.store.conversations()[0].conversation
-    row = opened.store.messages(chat.id)[-1]
-    draft = opened.store.draft(chat.id)
-    opened.store.close()
-    assert (row.state, row.content) == (MessageState.STOPPED, "Paris ")
-    assert draft == "next thought"
-    assert factory.engine.closed
-
-
-def test_the_window_comes_back_as_it_was(
-    qtbot: QtBot, window: MainWindow, settings: SettingsStore, worker: EngineWorker
-) -> None:
-    window.splitter.setSizes([200, 700, 300])
-    window.program.toggle_panel()
-    sizes = window.splitter.sizes()
-    window.close()
-    again = MainWindow(StorageThread(database_path()), worker, settings)
-    qtbot.addWidget(again)
-    again.show()
-    assert again.panel.isHidden()
-    assert again.splitter.sizes()[0] == sizes[0]
-    again.program.toggle_panel()
-    assert again.panel.isVisible()
-
-
-def test_the_theme_of_the_settings_is_shown_at_once(
-    qtbot: QtBot, window: MainWindow, settings: SettingsStore
-) -> None:
-    ask(qtbot, window)
-    settings.set(registry.THEME, "dark")
-    assert theme().dark
-    assert QApplication.palette().window().color() == theme().colors.base
-    settings.set(registry.THEME, "light")
-
-
-def test_a_chat_is_exported_and_the_window_says_where(
-    qtbot: QtBot, window: MainWindow, settings: SettingsStore, tmp_path: Path
-) -> None:
-    settings.set(registry.EXPORT_FOLDER, str(tmp_path))
-    ask(qtbot, window, "Export me")
-    window.page.export_button.click()
-    dialog = window.findChild(ExportDialog)
-    assert dialog is not None
-    qtbot.waitUntil(lambda: dialog.name.text() == "Export me.md" and dialog.export.isEnabled(), timeout=5000)
-    dialog.export.click()
-    path = tmp_path / "Export me.md"
-    qtbot.waitUntil(lambda: str(path) in window.page.notice.text, timeout=5000)
-    assert "Paris is the capital." in path.read_text(encoding="utf-8")
-
-
-def test_an_exported_chat_that_is_dropped_on_the_window_is_imported(
-    qtbot: QtBot, window: MainWindow, settings: SettingsStore, tmp_path: Path
-) -> None:
-    settings.update({"export.folder": str(tmp_path), "export.format": "json"})
-    ask(qtbot, window, "Take me along")
-    window.menus.actions["export"].trigger()
-    export = window.findChild(ExportDialog)
-    assert export is not None
-    path = tmp_path / "Take me along.json"
-    qtbot.waitUntil(lambda: export.name.text() == path.name and export.export.isEnabled(), timeout=5000)
-    export.export.click()
-    qtbot.waitUntil(lambda: str(path) in window.page.notice.text, timeout=5000)
-    shown = window.session.conversation
-    assert shown is not None
-    window.chats.delete((shown.id,))
-    qtbot.waitUntil(lambda: listed(window) == [], timeout=5000)
-    assert window.acceptDrops()
-    window.files_dropped.emit([path])
-    qtbot.waitUntil(lambda: listed(window) == ["Take me along"], timeout=5000)
-    assert window.page.notice.text == "Imported: 1 chat, 2 messages."
-    qtbot.waitUntil(lambda: answer(window).content() == "Paris is the capital.", timeout=5000)
-    assert window.session.conversation is not None
-    assert window.session.conversation.id != shown.id
-
-
-def test_a_first_start_opens_the_wizard(qtbot: QtBot, storage: StorageThread, worker: EngineWorker) -> None:
-    window = MainWindow(storage, worker, SettingsStore(None))
-    qtbot.addWidget(window)
-    with qtbot.waitSignal(window.setup_requested):
-        window.begin()
-    assert worker.idle
-    assert window.page.composer.state is ComposerState.UNAVAILABLE
-    assert window.page.strip.choose.isVisibleTo(window)
-
-
-def test_a_calibration_that_does_not_fit_any_more_is_told_until_it_does(
-    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory, worker: EngineWorker
-) -> None:
-    assert window.page.model_notice.text == ""
-    factory.status = make_status(stale_calibration="The hardware has changed. Calibrate again.")
-    window.model.load_saved()
-    qtbot.waitUntil(lambda: worker.idle, timeout=5000)
-    notice = window.page.model_notice
-    assert notice.text == "The hardware has changed. Calibrate again."
-    with qtbot.waitSignal(window.calibration_requested):
-        qtbot.mouseClick(notice.button, Qt.MouseButton.LeftButton)
-    factory.status = make_status(calibrated=True)
-    worker.calibrate()
-    qtbot.waitUntil(lambda: worker.idle, timeout=5000)
-    assert notice.text == ""
