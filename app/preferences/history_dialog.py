@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QDialog,
     QDialogButtonBox,
     QHBoxLayout,
     QHeaderView,
@@ -25,13 +24,14 @@ from app.precision import precision_label
 from app.widgets.background import Background
 from app.widgets.buttons import push_button
 from app.widgets.labels import TextLabel, hint
+from app.widgets.laid_out import LaidOutDialog
 from engine.errors import EngineError
 from engine.profile import Profile
 from engine.profile_history import History, KeptProfile, history
 from engine.profile_store import save_profile
 
 
-class HistoryDialog(QDialog):
+class HistoryDialog(LaidOutDialog):
     """Lists what was kept, the newest first. `taken_back`: another calibration is in use from now on."""
 
     taken_back = Signal()

@@ -30,6 +30,8 @@ def write_chat(title: str, content: str) -> None:
     """Add a chat to the present data."""
     store = open_store(database_path()).store
     store.add_message(store.create_conversation(title).id, "user", content)
+    while store.index_some():
+        pass
     store.close()
 
 

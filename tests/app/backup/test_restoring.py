@@ -23,6 +23,7 @@ from app.backup.errors import BackupError
 from app.backup.staging import discard, stage
 from app.backup.swapping import ask_for_swap, swap_if_asked
 from app.paths import database_path, presets_path, settings_path
+from app.storage import open_store
 from app.storage.schema import MIGRATIONS
 from engine.errors import Cancelled
 from engine.profile_history import history
@@ -63,6 +64,10 @@ def test_what_was_backed_up_is_there_again_and_what_was_there_is_kept(filled: Pa
     assert "light" in (aside / "settings.toml").read_text("utf-8")
     assert not (filled / "restore").exists()
     assert swap_if_asked(filled) is None  # once
+    opened = open_store(database_path())
+    assert [line.conversation.title for line in opened.store.conversations("founded")] == ["Rome"]
+    assert opened.store.conversations("backup") == []
+    opened.store.close()
 
 
 def test_onto_a_fresh_computer(filled: Path, backup: Path, tmp_path: Path) -> None:
