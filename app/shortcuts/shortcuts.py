@@ -26,7 +26,7 @@ class Shortcuts(QObject):
     def __init__(self, menus: Menus, settings: SettingsStore, parent: QObject) -> None:
         super().__init__(parent)
         self._menus, self._settings = menus, settings
-        self._unsubscribe = settings.subscribe(self._on_setting)
+        self.destroyed.connect(settings.subscribe(self._on_setting))
         self._apply()
 
     def entries(self) -> list[Entry]:
@@ -64,10 +64,6 @@ class Shortcuts(QObject):
             if default and keys == default:
                 changes[other] = ""
         self._save(changes)
-
-    def end(self) -> None:
-        """Listen to the settings no longer."""
-        self._unsubscribe()
 
     def _changes(self) -> dict[str, str]:
         return read_changes(self._settings.get(registry.SHORTCUTS))
