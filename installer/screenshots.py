@@ -67,7 +67,9 @@ def walk(screen: Screen, theme: str) -> None:
 def main() -> int:
     """Take all pictures, or those of one theme."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--theme", choices=("light", "dark"), action="append")
+    parser.add_argument(
+        "--theme", choices=("light", "dark", "contrast_light", "contrast_dark"), action="append"
+    )
     themes = parser.parse_args().theme or ["light", "dark"]
     TARGET.mkdir(parents=True, exist_ok=True)
     for theme in themes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 import sqlite3
 import tempfile
 import zipfile
@@ -33,9 +35,12 @@ def back_up(target: Path, report: ProgressCallback, cancel: CancelToken) -> Mani
     saved before are in it. Raises `BackupError`, `StorageError`, `FileError`, `Cancelled`.
     """
     try:
-        with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=ensure_dir(data_dir())) as folder:
+        own = ensure_dir(data_dir())
+        writable = os.access(own, os.W_OK)
+        with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=own if writable else target.parent) as folder:
             copy = Path(folder) / DATABASE
-            chats = copy_database(database_path(), copy, report, cancel)
+            source = database_path() if writable else _beside(database_path(), Path(folder))
+            chats = copy_database(source, copy, report, cancel)
             sources = _sources(copy if chats is not None else None)
             if not sources:
                 raise BackupError(
@@ -75,6 +80,16 @@ def copy_database(path: Path, copy: Path, report: ProgressCallback, cancel: Canc
         if cancel.cancelled:
             raise Cancelled from error
         raise from_sqlite(error, tr("The backup could not be made."), path) from error
+
+
+def _beside(database: Path, folder: Path) -> Path:
+    """The database and its log copied to where SQLite may write: it cannot read a log where it may not."""
+    target = folder / f"read-only-{database.name}"
+    for suffix in ("", "-wal"):
+        part = database.with_name(database.name + suffix)
+        if part.exists():
+            shutil.copyfile(part, target.with_name(target.name + suffix))
+    return target
 
 
 def _sources(database: Path | None) -> dict[str, Path]:

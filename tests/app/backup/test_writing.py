@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import zipfile
 from contextlib import closing
@@ -86,6 +87,21 @@ def test_without_anything_it_says_so(data_dir: Path, tmp_path: Path) -> None:
         back_up(tmp_path / "b.zip", ignore_progress, CancelToken())
     assert not (tmp_path / "b.zip").exists()
     assert not database_path().exists()  # looking made none
+
+
+def test_from_a_folder_that_became_read_only(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(database_path()).store
+    store.add_message(store.create_conversation("Paris").id, "user", "Only in the log yet")
+    before = {path.name: path.stat().st_mtime_ns for path in filled.iterdir()}
+    (tmp_path / "stick").mkdir()
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != filled)
+    manifest = back_up(tmp_path / "stick" / "b.zip", ignore_progress, CancelToken())
+    assert manifest.chats == 2
+    assert {path.name: path.stat().st_mtime_ns for path in filled.iterdir()} == before
+    assert [path.name for path in (tmp_path / "stick").iterdir()] == ["b.zip"]
+    store.close()
 
 
 def test_where_it_cannot_be_written_it_says_so(filled: Path, tmp_path: Path) -> None:
