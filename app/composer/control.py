@@ -40,6 +40,7 @@ class ComposerControl(QObject):
         self._removed: list[str] = []  # messages that waited and were removed: Up brings them back
         self._chat: int | None = None  # the chat whose draft the composer holds
         self._restoring = False  # the composer changes without the user
+        self._on_its_way: tuple[int | None] | None = None  # the chat whose waiting message is being saved
         self._ended: MessageRow | None = None  # the answer that ended last, until what waits has followed
         self._connect()
         self._on_opened(None, [])
@@ -110,7 +111,8 @@ class ComposerControl(QObject):
         self.composer.show_waiting(self.waiting.of(chat))
         self._storage.flush()
         # What waits for nothing any more, since the program ended, comes back into the composer.
-        read = ChatStore.draft if self.waiting.of(chat) else ChatStore.take_back_next
+        waits = bool(self.waiting.of(chat)) or self._on_its_way == (chat,)
+        read = ChatStore.draft if waits else ChatStore.take_back_next
         self._storage.run(read, chat).then(lambda draft: self._restore(chat, draft))
         self.refresh()
 
@@ -126,6 +128,8 @@ class ComposerControl(QObject):
         if self._chat == chat and draft:
             written = self.composer.content  # typed while it was read
             self._fill(merged(draft, written) if written else draft)
+            if written:
+                self._save_draft()
 
     def _fill(self, content: str) -> None:
         self._restoring = True
@@ -209,6 +213,8 @@ class ComposerControl(QObject):
     @Slot(bool)
     def _on_busy(self, busy: bool) -> None:
         self.refresh()
+        if not busy or self._session.answering_id is not None:
+            self._on_its_way = None
         if not busy:
             QTimer.singleShot(0, self, self._follow)  # when all have heard of the end
 
@@ -225,7 +231,7 @@ class ComposerControl(QObject):
             self._take_back(self.waiting.first(chat))
         if self.waiting:
             place = self.waiting.first(chat)
-            message = self.waiting.release(place)
+            message, self._on_its_way = self.waiting.release(place), (place,)
             if place == self._chat:
                 self.composer.show_waiting("")
             self._session.send_waiting(place, message)

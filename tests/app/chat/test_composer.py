@@ -16,7 +16,8 @@ from app.attachments.viewer import AttachmentDialog
 from app.chat.message import UserMessage
 from app.composer.edit import HUGE_PASTE, LONG_PASTE
 from app.paths import database_path
-from app.storage import open_store
+from app.storage import ChatStore, open_store
+from app.storage.thread import StorageThread
 from app.window import MainWindow
 from engine.params import Message
 from tests.app.fakes import ScriptedFactory, make_status
@@ -364,6 +365,24 @@ def test_many_files_take_three_lines_at_most(qtbot: QtBot, window: MainWindow) -
     assert composer.files.height() <= 4 * chip.sizeHint().height()
     assert window.height() == 800
     composer.set_content("")
+
+
+def test_what_is_typed_while_a_draft_is_read_is_added_to_it(
+    qtbot: QtBot, window: MainWindow, storage: StorageThread
+) -> None:
+    composer = window.page.composer
+    ask(qtbot, window, "First")
+    assert window.session.conversation is not None
+    chat = window.session.conversation.id
+    qtbot.keyClicks(composer.edit, "draft")
+    window.commands.new_chat()
+    window.session.opened.connect(lambda *_: composer.edit.insertPlainText("typed"))
+    window.session.open(chat)
+    qtbot.waitUntil(lambda: composer.text == "draft\ntyped", timeout=5000)
+    drafts: list[str] = []
+    storage.flush()
+    storage.run(ChatStore.draft, chat).then(drafts.append)
+    qtbot.waitUntil(lambda: drafts == ["draft\ntyped"], timeout=5000)
 
 
 def test_a_draft_with_files_is_on_the_disk(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:

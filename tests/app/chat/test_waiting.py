@@ -175,6 +175,25 @@ def test_what_waits_is_there_again_when_its_chat_is_opened(
     qtbot.waitUntil(lambda: window.page.composer.text == "Second", timeout=5000)
 
 
+def test_a_message_on_its_way_is_not_taken_back_by_opening_its_chat(
+    qtbot: QtBot, window: MainWindow, storage: StorageThread, factory: ScriptedFactory
+) -> None:
+    chat = begin(qtbot, window, factory)
+    enter(qtbot, window, "Second")
+    window.commands.new_chat()
+    hold = threading.Event()
+    storage.run(lambda _store: hold.wait(5))
+    window.session.open(chat)  # is asked for before, and told after the message goes
+    assert factory.gate is not None
+    factory.gate.set()
+    qtbot.waitUntil(lambda: not window.page.writing.waiting, timeout=5000)
+    hold.set()
+    finish(qtbot, window, factory, 2)
+    assert asked(factory) == ["First", "Second"]
+    assert read(qtbot, storage, ChatStore.draft, chat) == ""
+    assert window.page.composer.text == ""
+
+
 def test_a_message_that_cannot_be_saved_comes_back(
     qtbot: QtBot, window: MainWindow, factory: ScriptedFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
