@@ -179,7 +179,8 @@ def _say_unanswered(app: QApplication) -> int:
 def _say(app: QApplication, error: EngineError) -> int:
     """Show why the program does not start."""
     apply_appearance(SettingsStore(settings_path()))
-    show_error(None, error).finished.connect(app.quit)
+    dialog = show_error(None, error)  # without a parent it lives as long as this name
+    dialog.finished.connect(app.quit)
     app.exec()
     return 1
 

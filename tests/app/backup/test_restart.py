@@ -6,8 +6,14 @@ import time
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
+from app.backup.errors import BackupError
 from app.backup.writing import back_up
+from app.dialogs import MessageDialog
+from app.main import _say
 from engine.progress import CancelToken, ignore_progress
 from tests.app.backup.conftest import chats, write_chat
 from tests.app.test_main import start
@@ -55,3 +61,19 @@ def test_restores_at_the_next_start_which_comes_by_itself(
     assert chats(folder / "chats.sqlite3") == [("Rome", "When was it founded?")]
     [aside] = folder.glob("before-restore-*")
     assert chats(aside / "chats.sqlite3") == [("Before", "Do not lose this")]
+
+
+@pytest.mark.qt_log_ignore("propagateSizeHints")
+def test_what_keeps_a_backup_out_of_place_is_said_and_the_program_ends(
+    qtbot: QtBot, qapp: QApplication
+) -> None:
+    told: list[str] = []
+
+    def close() -> None:
+        [dialog] = [each for each in qapp.topLevelWidgets() if isinstance(each, MessageDialog)]
+        told.append(dialog.accessibleName())
+        dialog.close()
+
+    QTimer.singleShot(0, close)
+    assert _say(qapp, BackupError("The backup could not be put in place.")) == 1
+    assert told == ["The backup could not be put in place."]
