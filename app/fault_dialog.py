@@ -34,7 +34,7 @@ class FaultDialog(MessageDialog):
         text.set_error(error)
         self.details = DetailsText(error.details, tr("Details of the fault"))
         column.addWidget(text)
-        column.addWidget(self.details)
+        column.addWidget(self.details, 1)
         column.addWidget(TextLabel(tr("The details contain nothing that you or the model wrote.")))
         super().__init__(parent, tr("Fiddler Chat"), content)
         copy = self.add_button(tr("&Copy details"), _Role.ActionRole)

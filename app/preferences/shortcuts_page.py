@@ -67,9 +67,7 @@ class ShortcutsPage(SettingsPage):
         for button in (self.change, self.remove, self.reset):
             buttons.addWidget(button)
         buttons.addStretch(1)
-        text = tr(
-            "Choose a command, press “Change”, then the keys it is to have. Lines in grey cannot change."
-        )
+        text = tr("Choose a command, press “Change”, then the keys it is to have. Fixed keys cannot change.")
         self.content.setSpacing(10)
         self.add_hint(text)
         self.content.addWidget(self.search)
@@ -112,6 +110,7 @@ class ShortcutsPage(SettingsPage):
             if entry.fixed:
                 item.setForeground(0, self.palette().placeholderText())
                 item.setForeground(1, self.palette().placeholderText())
+                item.setText(1, tr("{keys} (fixed)", keys=shown(entry.keys)))
                 words.append(tr("cannot be changed"))
             elif entry.changed:
                 font = item.font(1)
