@@ -17,7 +17,7 @@ from PySide6.QtCore import qVersion
 
 from engine.version import version
 
-_HARMLESS = (AttributeError, NameError, ImportError, TypeError, ArithmeticError, RecursionError, MemoryError)
+_HARMLESS = (AttributeError, NameError, TypeError, ArithmeticError, RecursionError, MemoryError)
 _ROOT = PurePath(__file__).parent.parent
 _MOST_FRAMES = 40
 _MOST_CAUSES = 5
@@ -63,6 +63,8 @@ def describe(error: BaseException) -> str:
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     if isinstance(error, OSError) and error.errno is not None:
         return f"{name}: error {error.errno}"  # without the file's name
+    if isinstance(error, ImportError):
+        return f"{name}: {error.name}"  # without the folder
     return f"{name}: {error}" if isinstance(error, _HARMLESS) else name
 
 

@@ -43,6 +43,9 @@ def test_an_error_of_the_system_is_told_without_the_files_name() -> None:
     report = fault_report(FileNotFoundError(2, "No such file", "/home/anna/secret.txt"))
     assert "FileNotFoundError: error 2" in report
     assert "anna" not in report
+    report = fault_report(ImportError("cannot open /home/anna/libx.so", name="torch._C"))
+    assert "ImportError: torch._C" in report
+    assert "anna" not in report
 
 
 def test_a_fault_that_repeats_itself_is_told_briefly() -> None:
