@@ -172,7 +172,8 @@ class UserMessage(MessageView):
         wanted = max(self._text.natural_width, self._files.natural_width)
         inside = max(24, min(wanted, widest))
         self._text.setFixedWidth(inside)
-        self._files.setFixedWidth(inside)
+        if self._files.chips:
+            self._files.setFixedSize(inside, self._files.heightForWidth(inside))
 
 
 class AssistantMessage(MessageView):

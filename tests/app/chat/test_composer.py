@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
+from app.attachments.chips import ChipRow
 from app.attachments.form import Attachment, compose, parse
 from app.attachments.viewer import AttachmentDialog
 from app.chat.message import UserMessage
@@ -213,6 +214,19 @@ def test_files_stay_with_the_draft_the_message_and_its_versions(
     qtbot.waitUntil(lambda: len(factory.engine.conversations) == 4, timeout=5000)
     qtbot.waitUntil(lambda: not window.session.busy, timeout=5000)
     assert factory.engine.conversations[3][-1] == Message("user", compose([NOTE], "When?"))
+
+
+@pytest.mark.parametrize("width", [800, 1000])
+def test_a_bubble_has_room_for_all_its_files(qtbot: QtBot, window: MainWindow, width: int) -> None:
+    window.resize(width, 640)
+    table = Attachment("measurements of the garden 2026.csv", "x\n" * 90)
+    several = [table, NOTE, Attachment("plot.py", "print()\n" * 20)]
+    window.session.send(compose(several, "Which day was the warmest, and what does plot.py print?"))
+    qtbot.waitUntil(lambda: len(window.session.messages) == 2 and not window.session.busy, timeout=5000)
+    row = window.page.view.views[0].findChild(ChipRow)
+    assert isinstance(row, ChipRow)
+    qtbot.waitUntil(lambda: all(row.rect().contains(chip.geometry()) for chip in row.chips), timeout=2000)
+    assert row.chips[0].geometry().bottom() < row.chips[-1].geometry().top()  # in lines
 
 
 def test_an_answer_is_edited_as_text_alone(
