@@ -149,6 +149,11 @@ def check_ours(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
+def _has_file(connection: sqlite3.Connection) -> bool:
+    _, _, file = connection.execute("PRAGMA database_list").fetchone()
+    return bool(file)
+
+
 def migrate(
     connection: sqlite3.Connection,
     path: Path,
@@ -169,7 +174,8 @@ def migrate(
         )
     if version == newest:
         return None
-    backup = back_up(connection, path, now) if version > 0 else None
+    # A copy in memory has no file: its original stays as it is.
+    backup = back_up(connection, path, now) if version > 0 and _has_file(connection) else None
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another window may have migrated between the look above and the lock.

@@ -124,6 +124,22 @@ def test_chats_that_cannot_be_opened_can_be_read_as_a_copy(database: Path, clock
     writing.close()
 
 
+def test_a_copy_of_older_chats_leaves_nothing_on_the_disk(
+    database: Path, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    database.parent.mkdir(exist_ok=True)
+    released = Path(__file__).parent / "released" / "v1.sql"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript(released.read_text("utf-8"))
+    opened = open_in_memory(database, clock)
+    assert opened.store.conversations() != []
+    opened.store.close()
+    assert list(here.iterdir()) == []  # a backup of what is in memory would lie there
+
+
 @pytest.mark.parametrize("content", [None, b"damaged", b""])
 def test_a_copy_of_what_cannot_be_read_is_empty(database: Path, content: bytes | None) -> None:
     database.parent.mkdir()
