@@ -122,6 +122,7 @@ class Exchanges(Store):
             marked = table.interrupt(self._db, self._dead_runs(table.streaming_runs(self._db)))
             # Of several answers to a question, those without a word are of no use as versions.
             empty = [row.id for row in marked if not row.active and not row.content]
+            empty = [message_id for message_id in empty if not table.has_followers(self._db, message_id)]
             table.remove(self._db, empty)
             return [row for row in marked if row.id not in empty]
 

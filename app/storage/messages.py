@@ -55,6 +55,12 @@ def set_parents(db: sqlite3.Connection, parents: Mapping[int, int | None]) -> No
     db.executemany(update, [(parent, message_id) for message_id, parent in parents.items()])
 
 
+def has_followers(db: sqlite3.Connection, message_id: int) -> bool:
+    """Whether anything was written after a message."""
+    query = "SELECT 1 FROM message WHERE parent = ? LIMIT 1"
+    return db.execute(query, (message_id,)).fetchone() is not None
+
+
 def end_edit(db: sqlite3.Connection, message_id: int) -> None:
     """Forget what a message's text was being changed to."""
     db.execute("DELETE FROM edit WHERE message_id = ?", (message_id,))

@@ -89,6 +89,19 @@ def test_after_a_crash_what_has_words_is_there_and_the_rest_is_gone(path: Path, 
     again.store.close()
 
 
+def test_a_version_without_a_word_stays_where_something_followed_it(path: Path, store: ChatStore) -> None:
+    exchange = begin(store)
+    chat = exchange.answer.conversation_id
+    question = exchange.history[-1].id
+    later = store.add_message(chat, "user", "And then?")
+    store.begin_edited(question, "Another question")
+    store._run.release()  # the program has died
+    again = open_store(path)
+    rows = again.store.show_version(later.id)
+    assert [row.id for row in rows] == [question, exchange.answer.id, later.id]
+    again.store.close()
+
+
 def test_what_a_search_has_found_stands_beside_its_best(store: ChatStore) -> None:
     chat = store.create_conversation("Rome")
     exchange = store.begin_exchange(chat.id, "When?", params=PARAMS[0])
