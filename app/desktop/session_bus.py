@@ -15,7 +15,7 @@ _numbers = count()
 
 
 class SessionBus(QObject):
-    """`answered` is told for each call whether it worked; without a bus, no call does."""
+    """`answered` is told for each call whether it worked; without a bus it is told nothing."""
 
     def __init__(self, answered: Answered) -> None:
         super().__init__()

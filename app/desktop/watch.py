@@ -31,8 +31,18 @@ class Notices(Protocol):
         """Show one; never blocks, never fails."""
 
 
+class Desk(Protocol):
+    """What the program knows of the desktop around it."""
+
+    def is_watched(self) -> bool:
+        """Whether a window of the program is in front."""
+
+    def alert(self) -> None:
+        """Mark the window in the task bar."""
+
+
 class WorkWatch(QObject):
-    """`ended` comes with every piece of work that was not cancelled. `seen` says whether somebody looks."""
+    """`ended` comes with every piece of work that was not cancelled."""
 
     ended = Signal(object)  # Ended
 
@@ -86,16 +96,6 @@ class Teller(QObject):
             self._notices.show(words(ended))
 
 
-class Desk(Protocol):
-    """What the program knows of the desktop around it."""
-
-    def is_watched(self) -> bool:
-        """Whether a window of the program is in front."""
-
-    def alert(self) -> None:
-        """Mark the window in the task bar."""
-
-
 class SleepGuard(QObject):
     """Holds the computer awake while the worker is at long work; lets go when it ends, and at the exit."""
 
@@ -110,7 +110,7 @@ class SleepGuard(QObject):
         super().__init__(parent)
         self._worker, self._awake, self._settings = worker, awake, settings
         self._holding = False
-        self._timer = QTimer(self, interval=after_ms, singleShot=True)
+        self._timer = QTimer(self, interval=after_ms)
         self._timer.timeout.connect(self._look)
         worker.idle_changed.connect(self._on_idle)
         self._unsubscribe = settings.subscribe(self._on_setting)
@@ -132,7 +132,8 @@ class SleepGuard(QObject):
     @Slot()
     def _look(self) -> None:
         wanted = self._settings.get(registry.KEEP_AWAKE)
-        if keeps_awake(self._worker.operation, wanted=wanted) and not self._holding:
+        if keeps_awake(self._worker.operation, wanted=wanted):
+            self._timer.stop()
             self._holding = True
             self._awake.hold(tr("Fiddler Chat is working"))
 
@@ -145,5 +146,5 @@ class SleepGuard(QObject):
         if key == registry.KEEP_AWAKE.key:
             if not wanted:
                 self._let_go()
-            elif not self._worker.idle:
+            elif not self._worker.idle and not self._holding:
                 self._timer.start()
