@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.chat.session import ChatSession
-from app.chat.titles import PARAMS, clean_title, is_wanted, request
+from app.chat.titles import PARAMS, clean_title, is_about, is_wanted, request, whole_lines
 from app.settings import SettingsStore, registry
 from app.storage import ChatStore, Conversation, MessageRow, MessageState
 from app.storage.thread import StorageThread
@@ -32,6 +32,7 @@ class TitleMaker(QObject):
         super().__init__(parent)
         self._session, self._storage, self._worker, self._settings = session, storage, worker, settings
         self._asked: Conversation | None = None  # as it was when the model was asked
+        self._said = ""  # in it until then
         session.message_finished.connect(self._on_answered)
         session.busy_changed.connect(self._on_busy)
         worker.aside_finished.connect(self._on_written)
@@ -51,6 +52,7 @@ class TitleMaker(QObject):
         if found is None or self._session.busy:
             return
         self._asked, messages = found
+        self._said = " ".join(message.content for message in messages[:-1] if message.role != "system")
         self._worker.generate_aside(self._asked.id, messages, PARAMS)
 
     @Slot(bool)
@@ -64,9 +66,8 @@ class TitleMaker(QObject):
         asked, self._asked = self._asked, None
         if asked is None or asked.id != conversation_id or reason not in _WHOLE:
             return
-        cut_off = reason is FinishReason.LENGTH and "\n" not in text.strip()
-        title = None if cut_off else clean_title(text)
-        if title is not None:
+        title = clean_title(whole_lines(text, cut_off=reason is FinishReason.LENGTH))
+        if title is not None and is_about(title, self._said):
             self._storage.run(ChatStore.rename_unless_renamed, asked, title).then(self._tell)
 
     def _tell(self, conversation: Conversation | None) -> None:

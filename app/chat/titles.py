@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from app.chat.requests import TITLE_CHARACTERS, title_from, turns
@@ -24,6 +25,10 @@ _LABEL = re.compile(
     r"^(?:the\s+|chat\s+|conversation\s+)*(?:title|titel|titre|t[ií]tulo|titolo|标题|標題|タイトル|제목)\s*[:：–—-]\s*",
     re.I,
 )
+# A sentence about the task is no title.
+_ABOUT_ITSELF = re.compile(r"^(?:this|the|our)\s+(?:chat|conversation|subject|title)\b|\btitle for\b", re.I)
+_WORD = re.compile(r"\w+")
+_BEGINNING = 5  # characters of a word that are looked for: “bakes” is about “baking”
 _MARKS = re.compile(r"[*_`#]+(?=\S)|(?<=\S)[*_`#]+|^(?:[#>*+\-•]|\d+[.)])\s+")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "«": "»", "‘": "’", "「": "」", "『": "』", "《": "》"}
 _NOTHING = {"title", "titel", "untitled", "conversation", "chat", "new chat", "new conversation", "none"}
@@ -45,13 +50,33 @@ def request(conversation: Conversation, rows: Sequence[MessageRow]) -> list[Mess
     return [*turns(conversation.system_prompt, rows), Message("user", REQUEST)]
 
 
+def whole_lines(answer: str, *, cut_off: bool) -> str:
+    """The answer without the line that was not written to its end."""
+    return answer.rpartition("\n")[0] if cut_off else answer
+
+
+def is_about(title: str, conversation: str) -> bool:
+    """Whether a title takes up a word of the conversation: small models also name what nobody spoke of.
+
+    A beginning of a word is enough, and of scripts without spaces two characters. Of a title with short words
+    alone it cannot be told.
+    """
+    said, words = fold(conversation), _WORD.findall(fold(title))
+    long = [word for word in words if len(word) > 3 or unicodedata.category(word[0]) == "Lo"]
+    starts = [word[:2] if unicodedata.category(word[0]) == "Lo" else word[:_BEGINNING] for word in long]
+    return not long or any(start in said for start in starts)
+
+
 def clean_title(answer: str) -> str | None:
     """The title in a model's answer; None where there is none that could stand in a list."""
     lines = [line.strip() for line in answer.strip().splitlines() if line.strip()]
     if not lines:
         return None
     first = _OPENING.sub("", _MARKS.sub("", lines[0]))
-    title = first or (lines[1] if len(lines) > 1 else "")  # “Sure, here is a title:” stands alone
+    if not first or (first.endswith((":", "：")) and len(lines) > 1):  # “Sure, here is a title:” stands alone
+        title = lines[1] if len(lines) > 1 else ""
+    else:
+        title = first
     before = ""
     while title != before:
         before = title
@@ -62,6 +87,8 @@ def clean_title(answer: str) -> str | None:
     if not any(character.isalnum() for character in title) or fold(title) in _NOTHING:
         return None
     if len(title) > TITLE_CHARACTERS or words > _MOST_WORDS or fold(title) in fold(REQUEST):
+        return None
+    if _ABOUT_ITSELF.search(title):
         return None
     return title
 

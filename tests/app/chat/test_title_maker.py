@@ -125,7 +125,9 @@ def test_a_name_that_the_user_gives_meanwhile_stays(
     assert title(session) == "Mine"
 
 
-@pytest.mark.parametrize("said", [["“”"], [], ["so many words " * 9], [PromptTooLongError("Too long.")]])
+@pytest.mark.parametrize(
+    "said", [["“”"], [], ["so many words " * 9], ["Unheard-of matters"], [PromptTooLongError("Too long.")]]
+)
 def test_what_is_no_title_changes_nothing_and_says_nothing(
     qtbot: QtBot,
     session: ChatSession,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.chat.requests import TITLE_CHARACTERS, title_from
-from app.chat.titles import REQUEST, clean_title, is_wanted, request
+from app.chat.titles import REQUEST, clean_title, is_about, is_wanted, request, whole_lines
 from app.storage import ChatStore, MessageState, open_in_memory
 from app.text import one_line
 from engine.params import Message
@@ -24,6 +24,7 @@ from engine.params import Message
         ("# The capital of France\n\nIt is Paris.", "The capital of France"),
         ("Sure! Here is a title:\n\nThe capital of France", "The capital of France"),
         ("Sure, here's one: The capital of France", "The capital of France"),
+        ("Good question. A possible title:\n\nThe capital of France\nOr so", "The capital of France"),
         ("1. The capital of France\n2. Paris", "The capital of France"),
         ("标题：法国的首都。", "法国的首都"),
         ("제목: 프랑스의 수도", "프랑스의 수도"),
@@ -49,6 +50,8 @@ def test_a_title_is_taken_out_of_what_is_around_it(answer: str, title: str) -> N
         "New chat",
         "**",
         "two to six words",
+        "This conversation is about Paris.",
+        "A title for the conversation",
         REQUEST,
         "a " * 20,
         "The capital of France, which is Paris, a large city on the river Seine in Europe",
@@ -56,6 +59,29 @@ def test_a_title_is_taken_out_of_what_is_around_it(answer: str, title: str) -> N
 )
 def test_what_is_no_title_is_refused(answer: str) -> None:
     assert clean_title(answer) is None
+
+
+def test_a_line_that_was_cut_off_is_left_out() -> None:
+    assert whole_lines("The capital of Fra", cut_off=True) == ""
+    assert whole_lines("The capital of France\n\nIt is Pa", cut_off=True).strip() == "The capital of France"
+    assert whole_lines("The capital of France", cut_off=False) == "The capital of France"
+
+
+@pytest.mark.parametrize(
+    ("title", "conversation", "expected"),
+    [
+        ("The capital of France", "What is the Capital of France?", True),
+        ("Baking bread", "How do I bake sourdough breads?", True),
+        ("Paris, city of love", "What is the capital of France? It is Paris.", True),
+        ("The birth of a new life", "Give me ideas for a party.", False),
+        ("法国的首都", "法国的首都是哪里？巴黎。", True),
+        ("日本の首都", "法国的首都是哪里？", False),
+        ("프랑스의 수도", "프랑스의 수도는 어디인가요?", True),
+        ("C++ or Go", "Which is better?", True),  # cannot be told
+    ],
+)
+def test_a_title_is_about_what_was_said(title: str, conversation: str, expected: bool) -> None:
+    assert is_about(title, conversation) is expected
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
