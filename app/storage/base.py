@@ -10,7 +10,7 @@ from pathlib import Path
 from app.i18n import tr
 from app.storage.database import transaction
 from app.storage.errors import StorageError
-from app.storage.listing import SummaryCache
+from app.storage.listing import SummaryCache, TitleCache
 from app.storage.rows import Conversation, conversation_from, to_millis
 from app.storage.runs import Run
 
@@ -33,7 +33,7 @@ class Store:
         self._db = connection
         self._run = run
         self._clock = clock
-        self._listed = SummaryCache()
+        self._listed, self._titles = SummaryCache(), TitleCache()
         self.path = path
 
     def close(self) -> None:

@@ -138,4 +138,4 @@ class Conversations(Store):
         while self.index_some():
             pass
         with reading(self.path, tr("The chats could not be searched.")):
-            return search_conversations(self._db, query)
+            return search_conversations(self._db, query, self._titles)

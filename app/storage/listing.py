@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 
 from app.storage.index import hits
 from app.storage.rows import Summary, conversation_from
 from app.storage.search_query import PREVIEW_CHARACTERS, Query, shorten, snippet
+from app.text import fold
 
 MOST_FOUND = 200  # chats that a search shows; who sees more has to say more
 _MOST_HITS = 20_000  # messages that are looked through for them, about 20 ms
@@ -62,19 +64,33 @@ def list_deleted(db: sqlite3.Connection) -> list[Summary]:
     return [_summary(row) for row in rows]
 
 
-def search_conversations(db: sqlite3.Connection, query: Query) -> list[Summary]:
+class TitleCache:
+    """All titles, folded: each letter that is typed into the search field looks through them."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[int, int] | None = None  # which changes of others and of ours they have
+        self._titles: list[tuple[int, str]] = []
+
+    def read(self, db: sqlite3.Connection) -> list[tuple[int, str]]:
+        """(id, folded title) of the chats that are not deleted, the latest change first."""
+        seen = (db.execute("PRAGMA data_version").fetchone()[0], db.total_changes)
+        if seen != self._seen:
+            query = "SELECT id, title FROM conversation WHERE deleted IS NULL ORDER BY activity DESC"
+            self._titles = [(chat, fold(title)) for chat, title in db.execute(query)]
+            self._seen = seen
+        return self._titles
+
+
+def search_conversations(db: sqlite3.Connection, query: Query, titles: TitleCache) -> list[Summary]:
     """The chats whose title or one of whose shown messages has all terms. Raises `sqlite3.Error`.
 
     The latest change comes first, whether pinned, archived or not. Of a word that is everywhere, the chats
     with the newest messages are found.
     """
-    titles = db.execute("SELECT id, title FROM conversation WHERE deleted IS NULL ORDER BY activity DESC")
-    found: dict[int, int | None] = {}
-    alive: set[int] = set()
-    for row in titles:
-        alive.add(row["id"])
-        if len(found) < MOST_FOUND and query.finds(row["title"]):
-            found[row["id"]] = None
+    known = titles.read(db)
+    alive = {chat for chat, _ in known}
+    by_title = (chat for chat, title in known if query.finds(title))
+    found: dict[int, int | None] = dict.fromkeys(itertools.islice(by_title, MOST_FOUND))
     for seen, (chat, message) in enumerate(hits(db, query)):
         if seen >= _MOST_HITS or len(found) >= MOST_FOUND:
             break

@@ -39,9 +39,8 @@ class Query:
         """The indexed terms as FTS5's MATCH takes them: each a phrase, whatever signs are in it."""
         return " AND ".join('"' + term.replace('"', '""') + '"' for term in self.indexed)
 
-    def finds(self, text: str) -> bool:
-        """Whether all terms are in `text`."""
-        folded = fold(text)
+    def finds(self, folded: str) -> bool:
+        """Whether all terms are in a folded text."""
         return all(term in folded for term in self.terms)
 
 

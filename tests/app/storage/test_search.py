@@ -163,3 +163,16 @@ def _seconds(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
+
+
+def test_titles_that_change_are_found_as_they_are_now(
+    store: ChatStore, reopen: Callable[[], ChatStore]
+) -> None:
+    chat = store.create_conversation("Rome").id
+    other = reopen()  # another window
+    for window, title in ((store, "Oslo"), (other, "Paris"), (store, "Riga")):
+        window.rename(chat, title)
+        assert [line.conversation.id for line in store.conversations(title.lower())] == [chat]
+        assert [line.conversation.id for line in other.conversations(title.lower())] == [chat]
+    other.delete(chat)
+    assert store.conversations("riga") == []
