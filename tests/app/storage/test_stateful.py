@@ -1,7 +1,6 @@
 """Any sequence of operations, compared with a model of lists and dicts, restarts included."""
 
 import tempfile
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,50 +20,10 @@ from hypothesis.stateful import (
 
 from app.storage import MessageState, StorageError, open_store
 from app.storage.branches import Node, Tree
+from tests.app.storage.model import ModelChat, ModelMessage
 
 TEXT = st.text(max_size=20)
 WORDS = st.text("abAB%_ é", max_size=6)  # small, so that searches find something
-
-
-@dataclass
-class ModelMessage:
-    id: int
-    role: str
-    content: str
-    state: str = "complete"
-    active: bool = True
-    parent: int | None = None
-
-
-@dataclass
-class ModelChat:
-    title: str
-    system_prompt: str
-    deleted: datetime | None = None
-    pinned: bool = False
-    archived: bool = False
-    draft: str = ""
-    waiting: str = ""
-    messages: list[ModelMessage] = field(default_factory=list)
-
-    def active(self) -> list[ModelMessage]:
-        return [message for message in self.messages if message.active]
-
-    def tree(self) -> Tree:
-        return Tree(Node(row.id, row.parent, row.role, row.active) for row in self.messages)
-
-    def show(self, path: tuple[int, ...]) -> None:
-        for message in self.messages:
-            message.active = message.id in path
-
-    def put(self, message: ModelMessage) -> None:
-        message.parent = max((row.id for row in self.active()), default=None)
-        self.messages.append(message)
-
-    def contains(self, sought: str) -> bool:
-        texts = [self.title, *(message.content for message in self.active())]
-        words = sought.casefold().split()
-        return any(all(word in text.casefold() for word in words) for text in texts)
 
 
 class Chats(RuleBasedStateMachine):
@@ -170,6 +129,7 @@ class Chats(RuleBasedStateMachine):
             return multiple()
         exchange = self.store.begin_edited(row.id, text)
         model = self.model[chat]
+        model.edits.pop(row.id, None)
         for later in model.active():
             later.active = later.id < row.id
         model.put(ModelMessage(exchange.history[-1].id, "user", text))
@@ -182,6 +142,7 @@ class Chats(RuleBasedStateMachine):
         row = self.choose(chat, number)
         if row is not None and row.role == "assistant":
             rows = self.store.edit_answer(row.id, text)
+            self.model[chat].edits.pop(row.id, None)
             for later in self.model[chat].active():
                 later.active = later.id < row.id
             self.model[chat].put(ModelMessage(rows[-1].id, "assistant", text))
@@ -215,6 +176,15 @@ class Chats(RuleBasedStateMachine):
         assert turn[0] in shown
         model.show(tuple(shown))
         self.touch(chat)
+
+    @rule(chat=chats, number=st.integers(0, 9), text=TEXT)
+    def begin_to_edit(self, chat: int, number: int, text: str) -> None:
+        row = self.choose(chat, number)
+        if row is not None:
+            self.store.save_edit(row.id, text)
+            self.model[chat].edits.pop(row.id, None)
+            if text:
+                self.model[chat].edits[row.id] = text
 
     @rule(chat=chats, pinned=st.booleans())
     def pin(self, chat: int, pinned: bool) -> None:
@@ -344,7 +314,10 @@ class Chats(RuleBasedStateMachine):
         }
         self.store.close()
         opened = open_store(self.path, self.clock)
-        assert {row.id for row in opened.interrupted} == streaming
+        dropped: set[int] = set()
+        for model in self.model.values():
+            dropped |= model.drop_wordless()
+        assert {row.id for row in opened.interrupted} == streaming - dropped
         self.store = opened.store
         self.store._db.execute("PRAGMA synchronous = OFF")
         self.forget(self.now)  # opening purges
@@ -372,6 +345,7 @@ class Chats(RuleBasedStateMachine):
             assert conversation.deleted == model.deleted
             assert self.store.draft(chat) == model.draft
             assert self.store.next_message(chat) == model.waiting
+            assert self.store.edits(chat) == model.edits
             rows = self.store.messages(chat, all_versions=True)
             assert [
                 (row.id, row.role, row.content, row.state.value, row.active, row.parent) for row in rows
