@@ -11,7 +11,7 @@ from engine.errors import HardwareError
 from engine.estimate import estimate_decode
 from engine.hardware.facts import Hardware
 from engine.options import LoadOptions
-from engine.placement import place_popular
+from engine.placement import place_calibrated
 from engine.precision import precision_text
 from engine.profile import Profile
 from engine.prompt_memory import CPU_CHUNK
@@ -276,7 +276,7 @@ def _vram(
 
 
 def _calibrated(profile: Profile, slots: int, policy: str) -> tuple[float, float]:
-    resident = place_popular(profile.popularity, slots).resident
+    resident = place_calibrated(profile.popularity, slots, profile.latency.cpu_lat(1)).resident
     seconds = decode_step_seconds(profile.latency, resident, profile.popularity, policy)
     margin = max(_CALIBRATED_MARGIN, abs(profile.prediction_error))
     return 1 / (seconds * (1 + margin)), 1 / (seconds / (1 + margin))

@@ -28,7 +28,7 @@ from engine.models.loader import LoadedModel, load_model
 from engine.oom import with_smaller_budgets
 from engine.options import LoadOptions
 from engine.params import GenerationParams, Message
-from engine.placement import Placement, place_popular, place_uniform
+from engine.placement import Placement, place_calibrated, place_uniform
 from engine.plan import Plan, make_plan
 from engine.profile import Profile
 from engine.profile_store import find_profile_for
@@ -134,7 +134,8 @@ class Engine:
             if profile is None:
                 placement = place_uniform(plan.layers, plan.experts, plan.expert_slots)
             else:
-                placement = place_popular(profile.popularity, plan.expert_slots)
+                cpu_seconds = profile.latency.cpu_lat(1)
+                placement = place_calibrated(profile.popularity, plan.expert_slots, cpu_seconds)
             chosen = replace(
                 options,
                 device=plan.device,

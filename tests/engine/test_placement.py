@@ -5,10 +5,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.placement import Placement, place_nothing, place_popular, place_uniform
+from engine.placement import (
+    Placement,
+    place_calibrated,
+    place_nothing,
+    place_popular,
+    place_uniform,
+)
 
 Table = npt.NDArray[np.float64]
 
@@ -41,16 +47,53 @@ def test_popular_placement_is_hit_at_least_as_often_as_any_other(
     assert popularity[best.resident].sum() >= max(hits) - 1e-12
 
 
-@given(popularity=popularities(), slots=st.integers(0, 60))
-def test_a_larger_budget_keeps_what_a_smaller_one_placed(popularity: Table, slots: int) -> None:
-    small, large = place_popular(popularity, slots), place_popular(popularity, slots + 1)
-    assert not (small.resident & ~large.resident).any()
+@given(popularity=popularities(), slots=st.integers(0, 60), whole=st.sampled_from([0.0, 0.05, 0.3, 2.0]))
+@settings(max_examples=60)
+def test_no_other_placement_is_worth_more(popularity: Table, slots: int, whole: float) -> None:
+    """By trying how many experts each layer could have, the most popular ones of it."""
+    popularity = popularity[:3, :5]
+    slots = min(slots, popularity.size)
+
+    def worth(resident: npt.NDArray[np.bool_]) -> float:
+        return float(popularity[resident].sum() + whole * resident.all(axis=1).sum())
+
+    def best(layer: int, left: int) -> float:
+        if layer == len(popularity):
+            return 0.0 if left == 0 else -np.inf
+        ordered = np.sort(popularity[layer])[::-1]
+        return max(
+            float(ordered[:count].sum()) + whole * (count == len(ordered)) + best(layer + 1, left - count)
+            for count in range(min(len(ordered), left) + 1)
+        )
+
+    placement = place_popular(popularity, slots, whole)
+    assert placement.count == slots
+    assert worth(placement.resident) == pytest.approx(best(0, slots), abs=1e-6)
 
 
 @given(layers=st.integers(1, 9), experts=st.integers(1, 9), slots=st.integers(0, 90))
-def test_uniform_placement_is_even(layers: int, experts: int, slots: int) -> None:
+def test_what_nothing_is_known_of_is_whole_layers_and_an_even_rest(
+    layers: int, experts: int, slots: int
+) -> None:
     per_layer = place_uniform(layers, experts, slots).resident.sum(axis=1)
-    assert per_layer.max() - per_layer.min() <= 1
+    whole = per_layer == experts
+    assert per_layer.sum() == min(slots, layers * experts)
+    assert whole.sum() == min(slots, layers * experts) // experts
+    rest = per_layer[~whole]
+    assert rest.size == 0 or rest.max() - rest.min() <= 1
+
+
+def test_whole_layers_lie_apart() -> None:
+    whole = place_uniform(32, 8, 64).resident.all(axis=1)
+    assert np.diff(np.flatnonzero(whole)).min() >= 2
+    missing = ~place_uniform(32, 8, 216).resident.all(axis=1)
+    assert np.diff(np.flatnonzero(missing)).min() >= 2
+
+
+def test_a_whole_layer_counts_more_where_the_cpu_is_fast() -> None:
+    popularity = np.asarray([[0.5, 0.5, 0.2], [0.5, 0.5, 0.4], [0.6, 0.5, 0.3]])
+    assert place_calibrated(popularity, 6, 100.0).resident.sum(axis=1).tolist() == [2, 2, 2]
+    assert place_calibrated(popularity, 6, 1e-4).resident.sum(axis=1).tolist() == [0, 3, 3]
 
 
 def test_one_place_goes_to_the_most_popular_and_none_to_nobody() -> None:
