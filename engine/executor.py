@@ -79,7 +79,7 @@ class ExpertExecutor:
         self._cpu_plan = np.full(config.num_experts, Place.CPU, dtype=np.int8)
         self._copied_for_prompt = False
         self._ahead: tuple[int, int] | None = None  # layer and expert whose copy was begun before its turn
-        self._ahead_until = 0.0  # when a copy that was begun for the next layer should have ended
+        self._ahead_until = 0.0  # when it should have ended
         self._link: HostLink = DirectLink(config.hidden_size)
         self.stream: ExpertStream | None = None
         if gpu is not None and gpu.device.type == "cuda":
@@ -179,7 +179,7 @@ class ExpertExecutor:
         host_ids, host_weights = link.routing(ids, weights)
         work = _LayerWork(layer, Groups.of(host_ids.numpy(), self._experts), pairs, ids.shape[1])
         begun = time.perf_counter()
-        ahead, self._ahead_until = max(0.0, self._ahead_until - begun), 0.0
+        ahead = max(0.0, self._ahead_until - begun)
         plan = decide(
             self.policy, gpu.present[layer], work.groups.counts, self.costs, self.panels, ahead=ahead
         )
@@ -191,7 +191,7 @@ class ExpertExecutor:
             ticket = self.pool.submit_experts(host_x, jobs, self.bank.shape, host_out)
         try:
             self._run_on_gpu(gpu, stream, work, plan, x, weights, out)
-            if len(x) >= _PREFETCH_TOKENS and layer + 1 < self._layers:
+            if len(x) >= _PREFETCH_TOKENS and self._ahead is None:
                 self._prefetch(gpu, stream, layer + 1, len(x) * ids.shape[1], begun + plan.predicted.copy)
         except BaseException:  # most likely out of memory: the next attempt uses the same buffers
             if ticket is not None:
@@ -214,8 +214,11 @@ class ExpertExecutor:
 
     def _counted(self, layer: int, places: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
         """Places as they are counted: the expert whose copy was begun ahead is there, but was streamed."""
-        ahead, self._ahead = self._ahead, None
-        if ahead is None or ahead[0] != layer or places[ahead[1]] != Place.GPU:
+        ahead = self._ahead
+        if ahead is None or ahead[0] > layer:
+            return places
+        self._ahead = None
+        if ahead[0] != layer or places[ahead[1]] != Place.GPU:
             return places
         counted = places.copy()
         counted[ahead[1]] = Place.STREAMED
@@ -274,16 +277,20 @@ class ExpertExecutor:
             add(expert, stream.fetch(layer, expert, panels), panels)
 
     def _prefetch(
-        self, gpu: GpuExperts, stream: ExpertStream, layer: int, pairs: int, busy_until: float
+        self, gpu: GpuExperts, stream: ExpertStream, first: int, pairs: int, busy_until: float
     ) -> None:
         """Begin with a copy for a layer whose router has not chosen yet, if the policy is going to copy.
 
-        Until about `busy_until` the copies of the layer before are under way.
+        For the next one from `first` on that is not whole on the GPU. Until about `busy_until` the copies of
+        the layer before are under way.
         """
+        layer = next((each for each in range(first, self._layers) if not gpu.resident[each].all()), None)
+        seconds = math.inf if self.costs is None else self.costs.transfer_lat()  # not every profile has it
+        if layer is None or not math.isfinite(seconds):
+            return
         expected = np.full(self._experts, max(1, pairs // self._experts), dtype=np.int64)
         plan = decide(self.policy, gpu.present[layer], expected, self.costs, self.panels)
-        seconds = math.inf if self.costs is None else self.costs.transfer_lat()  # not every profile has it
-        if plan.copies and not plan.cpu_panels[plan.copies[0]] and math.isfinite(seconds):
+        if plan.copies and not plan.cpu_panels[plan.copies[0]]:
             stream.fetch(layer, plan.copies[0])
             self._ahead = layer, plan.copies[0]
             self._ahead_until = busy_until + seconds

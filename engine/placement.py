@@ -90,4 +90,4 @@ def place_uniform(layers: int, experts: int, slots: int) -> Placement:
 def _spread(layers: int) -> npt.NDArray[np.float64]:
     """A number for each layer: those with the smallest so many lie about evenly apart."""
     golden = (5**0.5 - 1) / 2
-    return np.arange(layers) * golden % 1
+    return np.asarray(np.arange(layers) * golden % 1, dtype=np.float64)

@@ -80,14 +80,18 @@ class GpuProbes:
 
     def _fused(self, x: torch.Tensor) -> Callable[[int], None]:
         """The kernels of decode steps: a place's expert with all rows of x."""
-        from kernels.gpu.experts import ExpertScratch, run_streamed  # needs triton
+        from kernels.gpu.experts import ExpertScratch, run_residents  # needs triton
 
         gpu, tokens = self._gpu, len(x)
         scratch = ExpertScratch.make(gpu.shape, tokens, self._device)
         ids = torch.zeros(tokens, 1, dtype=torch.int32, device=self._device)
         weights = torch.ones(tokens, 1, device=self._device)
-        whole = (0, gpu.shape.panels)
-        return lambda place: run_streamed(gpu.data, gpu.shape, x, ids, weights, 0, place, whole, scratch)
+        only = torch.zeros(1, dtype=torch.int32, device=self._device)  # the first place of what is given
+
+        def compute(place: int) -> None:
+            run_residents(gpu.data[place:], gpu.shape, x, ids, weights, only, scratch)
+
+        return compute
 
     def weight_copy(self) -> Timing:
         """One expert's weights from the host into a slot, there to be used."""

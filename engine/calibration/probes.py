@@ -82,7 +82,8 @@ class DecodeProbes:
             for _ in range(_WARM_UP):
                 step()
             before = executor.account.snapshot()
-            timing = measure(step, seconds=_DECODE_SECONDS, least=_ACCOUNTED, most=self._steps, warm_up=0)
+            most = self._steps - _WARM_UP  # of the context
+            timing = measure(step, seconds=_DECODE_SECONDS, least=min(_ACCOUNTED, most), most=most, warm_up=0)
             spent = executor.account.snapshot().since(before)
         finally:
             executor.policy = policy

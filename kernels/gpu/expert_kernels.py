@@ -32,18 +32,16 @@ from kernels.gpu.words import (
 )
 
 
-@triton.jit(do_not_specialize=["magic", "pairs", "expert", "place", "first"])
+@triton.jit(do_not_specialize=["magic", "pairs"])
 def gate_up(
     data: tl.tensor,
     x: tl.tensor,
     ids: tl.tensor,
     table: tl.tensor,
+    firsts: tl.tensor,
     inner: tl.tensor,
     magic: tl.tensor,
     pairs: tl.tensor,
-    expert: tl.tensor,
-    place: tl.tensor,
-    first: tl.tensor,
     HIDDEN: tl.constexpr,
     PANELS: tl.constexpr,
     TOP_K: tl.constexpr,
@@ -57,16 +55,20 @@ def gate_up(
     UNITS: tl.constexpr,
     WORDS: tl.constexpr,
 ) -> None:
-    """inner[pair, 16 neurons] = silu(w1 x) · (w3 x). Grid: (pairs, 2 · panels of the range).
+    """inner[pair, 16 neurons] = silu(w1 x) · (w3 x). Grid: (pairs, 2 · panels).
 
-    A thread takes WORDS words of a row one after the other, a whole group where there are groups; UNITS of
-    these are taken at once.
+    With STREAMED, panels before the expert's entry in `firsts` are left out. A thread takes WORDS words of a
+    row one after the other, a whole group where there are groups; UNITS of these are taken at once.
     """
     first_pair = tl.program_id(0)
     tile = tl.program_id(1)
-    wanted, found = place_of(ids, table, expert, place, first_pair, EXPERTS, STREAMED)
+    wanted, found = place_of(ids, table, first_pair, EXPERTS)
     if found < 0:
         return
+    panel = tile // 2
+    if STREAMED:  # noqa: SIM102 - Triton would read `firsts` in any case
+        if panel < tl.load(firsts + wanted):
+            return
     members, served = members_of(ids, wanted, first_pair, pairs, MEMBERS, PAIRS)
     if served:
         return
@@ -80,7 +82,6 @@ def gate_up(
     COLUMNS: tl.constexpr = (K + BLOCK_GROUPS - 1) // BLOCK_GROUPS
     LENGTH: tl.constexpr = K * ROW_WORDS // WORDS  # units of a row
 
-    panel = first + tile // 2
     half = tile % 2
     block = data + found.to(tl.int64) * STRIDE
     start = panel * PANEL_BYTES
@@ -149,20 +150,17 @@ def gate_up(
         tl.store(inner + members[number] * (PANELS * PANEL_ROWS) + neuron, out, mask=members[number] >= 0)
 
 
-@triton.jit(do_not_specialize=["magic", "pairs", "expert", "place", "first", "end"])
+@triton.jit(do_not_specialize=["magic", "pairs"])
 def down(
     data: tl.tensor,
     ids: tl.tensor,
     weights: tl.tensor,
     table: tl.tensor,
+    firsts: tl.tensor,
     inner: tl.tensor,
     partial: tl.tensor,
     magic: tl.tensor,
     pairs: tl.tensor,
-    expert: tl.tensor,
-    place: tl.tensor,
-    first: tl.tensor,
-    end: tl.tensor,
     HIDDEN: tl.constexpr,
     PANELS: tl.constexpr,
     EXPERTS: tl.constexpr,
@@ -177,13 +175,13 @@ def down(
 ) -> None:
     """partial[pair, split, 16 · ROW_TILES rows] = weight · (w2 inner over the split's panels).
 
-    Grid: (pairs, row tiles / ROW_TILES, SPLITS). A split is a run of panels, the same ones whatever range is
-    asked for; AT_ONCE of them are taken at once. A thread has rows of its own: no sum crosses threads before
+    Grid: (pairs, row tiles / ROW_TILES, SPLITS). A split is a run of panels, the same ones whichever are left
+    out; AT_ONCE of them are taken at once. A thread has rows of its own: no sum crosses threads before
     the end.
     """
     first_pair = tl.program_id(0)
     split = tl.program_id(2)
-    wanted, found = place_of(ids, table, expert, place, first_pair, EXPERTS, STREAMED)
+    wanted, found = place_of(ids, table, first_pair, EXPERTS)
     if found < 0:
         return
     members, served = members_of(ids, wanted, first_pair, pairs, MEMBERS, PAIRS)
@@ -207,8 +205,10 @@ def down(
     tile = (tl.program_id(1) * ROW_TILES + line // TILE_ROWS)[None, :]
     row = (line % TILE_ROWS)[None, :]
 
-    begin = tl.maximum(split * SHARE, first)
-    stop = tl.minimum(split * SHARE + SHARE, end)
+    begin = split * SHARE
+    if STREAMED:
+        begin = tl.maximum(begin, tl.load(firsts + wanted))
+    stop = tl.minimum(split * SHARE + SHARE, PANELS)
     zeros = tl.zeros([AT_ONCE, ROWS], tl.float32)
     acc = (zeros,) * MEMBERS
     for at in range(begin, stop, AT_ONCE):

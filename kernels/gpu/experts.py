@@ -84,13 +84,12 @@ def run_residents(
     """Run every pair whose expert has a place: partial[pair] sums to its weight times the expert's output.
 
     x: bf16 or float32 [B, hidden]; ids: int32 [B, top_k], any number outside 0 … experts - 1 for none;
-    weights: float32 [B, top_k]; table: int32 [experts], the place of each or -1. Rows of other pairs are left
-    as they are. Raises ValueError for tensors that do not belong together.
+    weights: float32 [B, top_k]; table: int32 [experts], the place of each, or a negative number. Rows of
+    other pairs are left as they are. Raises ValueError for tensors that do not belong together.
     """
     _check(data, shape, x, ids, weights, scratch)
-    if table.dtype != torch.int32 or table.dim() != 1 or not table.is_contiguous():
-        raise ValueError(f"places are contiguous int32 [experts], not {describe(table)}")
-    _launch(data, shape, x, ids, weights, table, scratch, None, 0, (0, shape.panels))
+    _check_table(table, "places")
+    _launch(data, shape, x, ids, weights, table, None, scratch)
 
 
 def run_streamed(
@@ -99,23 +98,21 @@ def run_streamed(
     x: Tensor,
     ids: Tensor,
     weights: Tensor,
-    expert: int,
-    place: int,
-    panels: tuple[int, int],
+    table: Tensor,
+    firsts: Tensor,
     scratch: ExpertScratch,
 ) -> None:
-    """Run the pairs of one expert with the block at `place`, panels `panels[0]` to `panels[1]` - 1 only.
+    """`run_residents` for experts of which only the last panels are there, from `firsts`[expert] on.
 
-    The other arguments are those of `run_residents`. An empty range leaves zeros. Raises ValueError for a
-    place or panels that are not there.
+    firsts: int32 [experts], from 0 to all panels, which leaves zeros; read where `table` has a place. Both
+    may change between two replays of a graph.
     """
     _check(data, shape, x, ids, weights, scratch)
-    first, end = panels
-    if not 0 <= first <= end <= shape.panels:
-        raise ValueError(f"an expert of {shape.panels} panels has no panels {first} to {end - 1}")
-    if not 0 <= place < data.shape[0]:
-        raise ValueError(f"there are {data.shape[0]} places, and no place {place}")
-    _launch(data, shape, x, ids, weights, ids, scratch, expert, place, panels)
+    _check_table(table, "places")
+    _check_table(firsts, "first panels")
+    if len(firsts) != len(table):
+        raise ValueError(f"{len(firsts)} first panels do not belong to {len(table)} places")
+    _launch(data, shape, x, ids, weights, table, firsts, scratch)
 
 
 def _launch(
@@ -125,63 +122,54 @@ def _launch(
     ids: Tensor,
     weights: Tensor,
     table: Tensor,
+    firsts: Tensor | None,
     scratch: ExpertScratch,
-    expert: int | None,
-    place: int,
-    panels: tuple[int, int],
     sizes: KernelSizes | None = None,
 ) -> None:
-    """Start both kernels; `expert` is None for residents."""
+    """Start both kernels; without `firsts` experts are there as a whole."""
     tokens, top_k = ids.shape
     pairs = tokens * top_k
     if not pairs:
         return
     members = members_for(tokens)
     sizes = sizes or SIZES[shape.format, members]
-    first, end = panels
     common = {
         "HIDDEN": shape.hidden,
         "PANELS": shape.panels,
-        "EXPERTS": table.shape[0] if expert is None else 0,
+        "EXPERTS": table.shape[0],
         "STRIDE": data.stride(0),
         "FORMAT": shape.format.number,
-        "STREAMED": expert is not None,
+        "STREAMED": firsts is not None,
         "PAIRS": 1 << (pairs - 1).bit_length() if members > 1 else 1,
         "MEMBERS": members,
     }
-    number = -1 if expert is None else expert
-    if end > first:
-        gate_up[(pairs, 2 * (end - first))](
-            data,
-            x,
-            ids,
-            table,
-            scratch.inner,
-            MAGIC,
-            pairs,
-            number,
-            place,
-            first,
-            TOP_K=top_k,
-            PAIRED=shape.hidden % 2 == 0,
-            UNITS=sizes.units,
-            WORDS=sizes.words,
-            num_warps=sizes.gate_warps,
-            **common,
-        )
+    firsts = table if firsts is None else firsts  # not read then
+    gate_up[(pairs, 2 * shape.panels)](
+        data,
+        x,
+        ids,
+        table,
+        firsts,
+        scratch.inner,
+        MAGIC,
+        pairs,
+        TOP_K=top_k,
+        PAIRED=shape.hidden % 2 == 0,
+        UNITS=sizes.units,
+        WORDS=sizes.words,
+        num_warps=sizes.gate_warps,
+        **common,
+    )
     down[(pairs, -(-2 * shape.k_tiles // sizes.row_tiles), SPLITS)](
         data,
         ids,
         weights,
         table,
+        firsts,
         scratch.inner,
         scratch.partial,
         MAGIC,
         pairs,
-        number,
-        place,
-        first,
-        end,
         SPLITS=SPLITS,
         ROW_TILES=sizes.row_tiles,
         AT_ONCE=sizes.at_once,
@@ -193,6 +181,11 @@ def _launch(
 def members_for(tokens: int) -> int:
     """How many pairs of one expert a program serves: with more tokens more of them meet at an expert."""
     return 1 if tokens == 1 else 2 if tokens <= 4 else 4
+
+
+def _check_table(table: Tensor, name: str) -> None:
+    if table.dtype != torch.int32 or table.dim() != 1 or not table.is_contiguous():
+        raise ValueError(f"{name} are contiguous int32 [experts], not {describe(table)}")
 
 
 def _check(

@@ -12,23 +12,13 @@ import triton.language as tl
 
 @triton.jit
 def place_of(
-    ids: tl.tensor,
-    table: tl.tensor,
-    expert: tl.tensor,
-    place: tl.tensor,
-    first_pair: tl.tensor,
-    EXPERTS: tl.constexpr,
-    STREAMED: tl.constexpr,
+    ids: tl.tensor, table: tl.tensor, first_pair: tl.tensor, EXPERTS: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor]:
-    """(The expert of a pair, its place): a place of -1 means that there is nothing to do."""
+    """(The expert of a pair, its place): a negative place means that there is nothing to do."""
     wanted = tl.load(ids + first_pair)
-    if STREAMED:
-        found = tl.where(wanted == expert, place, -1)
-    else:
-        known = (wanted >= 0) & (wanted < EXPERTS)
-        found = tl.load(table + tl.where(known, wanted, 0))
-        found = tl.where(known, found, -1)
-    return wanted, found
+    known = (wanted >= 0) & (wanted < EXPERTS)
+    found = tl.load(table + tl.where(known, wanted, 0))
+    return wanted, tl.where(known, found, -1)
 
 
 @triton.jit

@@ -13,7 +13,6 @@ from torch import Tensor
 from kernels.gpu.numbers import triton_format
 
 _COLS = 128  # columns of x that a program of one warp collects
-_MASK_BITS = 64  # experts in one word of `control`
 
 
 def collect_and_norm(
@@ -35,10 +34,10 @@ def collect_and_norm(
         residents: float32 [pairs, splits, hidden], parts of the results of resident experts; token b's k-th
             expert is pair b·top_k + k. Only pairs whose expert has a place in `table` are read.
         table: int32 [experts], the place of a resident expert or -1.
-        streamed: as `residents`, for experts that were copied in; only those marked in `control` count.
+        streamed: as `residents`, for experts that were copied in.
         ids: int32 [tokens, top_k]; -1 for no expert.
-        control: int64 [1 + words], usually in pinned memory: first whether host_out counts, then a bit for
-            each expert that was streamed, 64 in a word.
+        control: int32 [1 + experts or more]: first whether host_out counts, then for each expert -1 unless it
+            was copied in.
         host_out: float32 [tokens, hidden], usually in pinned memory: what the CPU's experts gave.
         norm: float32 [hidden].
         eps: added to the mean square.
@@ -47,8 +46,8 @@ def collect_and_norm(
     tokens, hidden = x.shape
     top_k = ids.shape[1]
     experts = table.shape[0]
-    if len(control) < 1 + triton.cdiv(experts, _MASK_BITS):
-        raise ValueError(f"{len(control)} words cannot mark {experts} experts")
+    if len(control) < 1 + experts or control.dtype != torch.int32:
+        raise ValueError(f"{control.dtype} {list(control.shape)} cannot tell about {experts} experts")
     for parts in (residents, streamed):
         if parts.shape[0] < tokens * top_k or parts.shape[2] != hidden or not parts.is_contiguous():
             raise ValueError(f"results of {tokens * top_k} pairs do not lie in {list(parts.shape)}")
@@ -118,8 +117,7 @@ def _collect(
         pair = token * TOP_K + k
         expert = tl.load(ids + pair)
         place = tl.load(table + expert, mask=expert >= 0, other=-1)
-        word = tl.load(control + 1 + expert // 64, mask=expert >= 0, other=0, volatile=True)
-        marked = ((word >> (expert & 63).to(tl.int64)) & 1) != 0
+        marked = tl.load(control + 1 + expert, mask=expert >= 0, other=-1, volatile=True) != -1
         resident = tl.zeros((COLS,), tl.float32)
         start = residents + pair.to(tl.int64) * RESIDENT_SPLITS * hidden + col
         for split in tl.static_range(RESIDENT_SPLITS):

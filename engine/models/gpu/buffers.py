@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 
 from engine.models.config import MixtralConfig
-from engine.models.gpu.control import control_words, write_control
+from engine.models.gpu.control import Copy, control_words, write_control
 from kernels.gpu.attention import AttentionScratch
 from kernels.gpu.experts import ExpertScratch
 from kernels.gpu.router import Routed
@@ -59,9 +59,12 @@ class StepBuffers:
         self._inputs = pinned(batch, 2, dtype=torch.int64)
         self._inputs_there = on_gpu(batch, 2, dtype=torch.int64)
         words = control_words(config.num_experts)
-        self.control = pinned(words, dtype=torch.int64)
-        self.control_there = on_gpu(words, dtype=torch.int64)
-        self.nothing = on_gpu(words, dtype=torch.int64)  # for layers of which the host knows nothing
+        self.control = pinned(words, dtype=torch.int32)
+        self.control_there = on_gpu(words, dtype=torch.int32)
+        self.copy_places, self.copy_firsts = self.control_there[1:].chunk(2)
+        self.nothing = on_gpu(words, dtype=torch.int32)  # for layers of which the host knows nothing
+        write_control(self.control.numpy(), results=False)
+        self.nothing.copy_(self.control)
         self.host_in = pinned(batch, hidden)
         self.host_ids = pinned(config.num_layers, batch, top_k, dtype=torch.int32)
         self.host_weights = pinned(batch, top_k)
@@ -90,6 +93,6 @@ class StepBuffers:
             self.expert_in, self.ids, self.weights, self.host_in, self.host_ids[layer], self.host_weights
         )
 
-    def tell(self, *, results: bool, streamed: Sequence[int] = ()) -> None:
-        """What the next layer adds: whether the host's results count, and which experts were streamed."""
-        write_control(self._control, results=results, streamed=streamed)
+    def tell(self, *, results: bool, copies: Iterable[Copy] = ()) -> None:
+        """What the next layer adds: whether the host's results count, and which experts were copied in."""
+        write_control(self._control, results=results, copies=copies)

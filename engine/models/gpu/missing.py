@@ -10,11 +10,11 @@ import torch
 from engine.accounting import Part
 from engine.events import Phase, Place
 from engine.executor import ExpertExecutor
-from engine.experts.panels import Panels
 from engine.models.gpu.buffers import StepBuffers
+from engine.models.gpu.control import Copy
 from engine.policy import LayerPlan, decide
 from kernels.cpu import ExpertJob
-from kernels.gpu.experts import run_streamed
+from kernels.gpu.experts import run_residents
 
 
 class MissingExperts:
@@ -37,17 +37,18 @@ class MissingExperts:
         self._row = [torch.full((1,), pair // top_k, dtype=torch.int32) for pair in range(pairs)]
         self._weight = [flat[pair : pair + 1] for pair in range(pairs)]
         self._top_k = top_k
+        self._in_slots: list[int] = []  # places of what the next graph runs
+        # For each expert a table in which it alone has a place, the first one.
+        experts = buffers.copy_places.shape[0]
+        only = torch.eye(experts, dtype=torch.int32, device=buffers.copy_places.device) - 1
+        self._only = only.unbind()
         self._observed: tuple[LayerPlan, float, float] | None = None
         self.copied: torch.cuda.Event | None = None  # when the last layer's copies ended; None if it had none
-
-    def prepare(self) -> None:
-        """Compile the kernels for streamed experts, which no graph has: a call that has nothing to do."""
-        self._launch(len(self._gpu.table[0]), 0, (0, self._executor.panels))  # nobody chose this expert
 
     def run(self, layer: int, sequences: int, phase: Phase) -> None:
         """Run what the first `sequences` places chose; the router's choice must be on the host.
 
-        What the next layer has to add is told in the buffers.
+        What the next graph has to run and to add is told in the buffers; after its launch, call `launched`.
         """
         executor, buffers = self._executor, self._buffers
         account = executor.account
@@ -70,7 +71,7 @@ class MissingExperts:
                 buffers.host_in[:sequences], jobs, executor.bank.shape, buffers.host_out[:sequences]
             )
         try:
-            copying = self._stream_share(layer, plan)
+            copies, copying = self._stream_share(layer, plan)
         except BaseException:  # the next step uses the same buffers
             if ticket is not None:
                 ticket.cancel()
@@ -82,7 +83,13 @@ class MissingExperts:
             account.mark(Part.CPU_EXPERTS)
         cpu_seconds = time.perf_counter() - begun if ticket is not None else 0.0
         self._observed = plan, cpu_seconds, copying - begun
-        buffers.tell(results=ticket is not None, streamed=plan.copies)
+        buffers.tell(results=ticket is not None, copies=copies)
+
+    def launched(self) -> None:
+        """The next graph is on its way: what it runs may be overwritten after it."""
+        for place in self._in_slots:
+            self._stream.release(place)
+        self._in_slots.clear()
 
     def observe(self) -> None:
         """Tell how long the last layer's plan took; once its copies are known to have ended."""
@@ -105,32 +112,34 @@ class MissingExperts:
             jobs.append(ExpertJob(executor.bank.block(layer, expert), rows, weights, share))
         return jobs
 
-    def _stream_share(self, layer: int, plan: LayerPlan) -> float:
-        """Enqueue the copies and what follows them; returns when the first copy was on its way."""
-        executor, stream = self._executor, self._stream
-        begun = 0.0
-        for expert in plan.copies:
+    def _stream_share(self, layer: int, plan: LayerPlan) -> tuple[list[Copy], float]:
+        """Enqueue the copies, and that the compute stream waits for them.
+
+        Returns what the next graph is to be told, and when the first copy was on its way. The graph runs as
+        many of them as there are slots; earlier ones are run here, one by one, to make room.
+        """
+        stream, gpu = self._stream, self._gpu
+        copies, begun = [], 0.0
+        self._in_slots.clear()  # of a step that failed
+        for number, expert in enumerate(plan.copies):
             first = int(plan.cpu_panels[expert])
-            panels = (first, executor.panels)
-            place = stream.fetch(layer, expert, panels if first else None)
+            place = stream.fetch(layer, expert, (first, self._executor.panels) if first else None)
             begun = begun or time.perf_counter()
             stream.wait(place)
-            self._launch(expert, place, panels)
-            stream.release(place)
             self.copied = stream.last_copy
-        return begun or time.perf_counter()
+            # Only the last one can be there in part (see `engine.policy`).
+            if not first and len(plan.copies) - number > gpu.slots:
+                self._run_now(expert, place)
+                stream.release(place)
+                copies.append(Copy(expert, None))
+            else:
+                self._in_slots.append(place)
+                copies.append(Copy(expert, place, first))
+        return copies, begun or time.perf_counter()
 
-    def _launch(self, expert: int, place: int, panels: Panels) -> None:
-        """Enqueue some panels of an expert, which are at a place, for whoever chose it."""
-        buffers = self._buffers
-        run_streamed(
-            self._gpu.data,
-            self._gpu.shape,
-            buffers.expert_in,
-            buffers.ids,
-            buffers.weights,
-            expert,
-            place,
-            panels,
-            buffers.streamed,
+    def _run_now(self, expert: int, place: int) -> None:
+        """Enqueue an expert, which is at a place, for whoever chose it."""
+        b, gpu = self._buffers, self._gpu
+        run_residents(
+            gpu.data[place:], gpu.shape, b.expert_in, b.ids, b.weights, self._only[expert], b.streamed
         )

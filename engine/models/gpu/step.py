@@ -14,7 +14,7 @@ from engine.kvcache import KVCache
 from engine.models.config import MixtralConfig
 from engine.models.gpu.buffers import StepBuffers
 from engine.models.gpu.clock import DeviceClock
-from engine.models.gpu.graphs import StepGraphs
+from engine.models.gpu.graphs import StepGraphs, Stretch
 from engine.models.gpu.missing import MissingExperts
 from engine.models.rope import RotaryTable
 from engine.models.routing_source import RoutingSource
@@ -113,7 +113,7 @@ class GpuDecoder:
         """
         prepared = self._prepare(len(tokens), owner, store, rows, forced=routing is not None)
         graphs, missing, buffers = prepared.graphs, prepared.missing, prepared.graphs.buffers
-        account, stream = self._executor.account, torch.cuda.current_stream(self._device)
+        account = self._executor.account
         sequences = len(tokens)
         timed = self._steps % _TIMED_EVERY == 0
         self._steps += 1
@@ -125,30 +125,17 @@ class GpuDecoder:
         clock = self._clock if timed else None
         if clock is not None:
             clock.begin()
-        for layer in range(self._config.num_layers):
-            if clock is not None:
-                clock.dense_begins()
-            graphs.dense[layer].replay()
-            self._routed.record(stream)
-            if clock is not None:
-                clock.dense_ends()
-            residents = graphs.residents[layer]
-            if residents is not None:
-                residents.replay()
+        for stop in graphs.stops:
+            self._launch(stop.way, missing, clock)
+            if stop.residents is not None:
+                stop.residents.replay()
             account.mark(Part.LAUNCH)
-            if self._whole_layers[layer]:
-                continue  # whatever was chosen is there, and the host need not know it
             self._routed.synchronize()
             if clock is not None:
                 clock.mark(missing.copied, Part.ROUTER_SYNC)
             missing.observe()
-            missing.run(layer, sequences, phase)
-        if clock is not None:
-            clock.dense_begins()
-        graphs.output.replay()
-        self._routed.record(stream)
-        if clock is not None:
-            clock.dense_ends()
+            missing.run(stop.layer, sequences, phase)
+        self._launch(graphs.output, missing, clock)
         account.mark(Part.LAUNCH)
         self._routed.synchronize()
         if clock is not None:
@@ -158,6 +145,16 @@ class GpuDecoder:
         logits = buffers.host_logits[:sequences].clone()
         account.end_step(counted=timed and phase is Phase.DECODE)
         return logits
+
+    def _launch(self, stretch: Stretch, missing: MissingExperts, clock: DeviceClock | None) -> None:
+        """Launch a graph, after which `_routed` happens."""
+        if clock is not None:
+            clock.graph_begins()
+        stretch.graph.replay()
+        self._routed.record(torch.cuda.current_stream(self._device))
+        if clock is not None:
+            clock.graph_ends(stretch.experts)
+        missing.launched()
 
     def _prepare(
         self, sequences: int, owner: object, store: torch.Tensor, rows: torch.Tensor, *, forced: bool
@@ -177,10 +174,7 @@ class GpuDecoder:
             graphs = StepGraphs(
                 self._config, self._weights, gpu, self._rope, store, rows, buffers, forced=forced
             )
-            missing = MissingExperts(self._executor, buffers)
-            if not all(self._whole_layers):
-                missing.prepare()
-            prepared = known[batch, forced] = _Prepared(graphs, missing)
+            prepared = known[batch, forced] = _Prepared(graphs, MissingExperts(self._executor, buffers))
         return prepared
 
     def _count_whole_layers(self, buffers: StepBuffers, sequences: int, phase: Phase) -> None:

@@ -45,7 +45,7 @@ def launch_attention(dtype, head_dim):
 def launch_between(dtype):
     x, norm, parts = torch.zeros(1, 256), torch.zeros(256), torch.zeros(2, 8, 256)
     ids, weights = torch.zeros(1, 2, dtype=torch.int32), torch.zeros(1, 2)
-    normed, control = torch.zeros(1, 256, dtype=dtype), torch.zeros(2, dtype=torch.int64)
+    normed, control = torch.zeros(1, 256, dtype=dtype), torch.zeros(17, dtype=torch.int32)
     table = torch.zeros(8, dtype=torch.int32)
     residual.collect_and_norm(x, parts, table, parts, ids, control, x, norm, 1e-5, normed)
     to = router.Routed(normed, ids, weights, x, ids, weights)

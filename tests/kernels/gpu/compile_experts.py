@@ -20,11 +20,12 @@ def launch(shape: ExpertShape, tokens: int, dtype: torch.dtype) -> None:
     data = torch.zeros(2, -(-shape.nbytes // 512) * 512, dtype=torch.uint8)
     x, ids = torch.zeros(tokens, shape.hidden, dtype=dtype), torch.zeros(tokens, 2, dtype=torch.int32)
     scratch = ExpertScratch.make(shape, 2 * tokens, torch.device("cpu"))
-    inputs = data, shape, x, ids, torch.zeros(tokens, 2)
+    table = torch.zeros(8, dtype=torch.int32)
+    inputs = data, shape, x, ids, torch.zeros(tokens, 2), table
     if tokens == 1:
-        experts.run_streamed(*inputs, 1, 0, (0, 1), scratch)
+        experts.run_streamed(*inputs, table, scratch)
     else:
-        experts.run_residents(*inputs, torch.zeros(8, dtype=torch.int32), scratch)
+        experts.run_residents(*inputs, scratch)
 
 
 compile_for(int(sys.argv[1]))

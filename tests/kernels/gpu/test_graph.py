@@ -39,7 +39,7 @@ class Layer:
         )
         self.parts = torch.randn(2, tokens * TOP_K, 4, HIDDEN, device="cuda")
         self.places = torch.tensor([0, -1] * 4, dtype=torch.int32, device="cuda")
-        self.control = torch.tensor([1, 0b1010], dtype=torch.int64).pin_memory()
+        self.control = torch.tensor([1, *[-1] * 16], dtype=torch.int32).pin_memory()
         self.host_out = torch.randn(tokens, HIDDEN).pin_memory()
         self.routed = Routed(
             self.normed,
@@ -105,7 +105,11 @@ class Layer:
 @pytest.mark.parametrize("tokens", [1, 5])
 def test_a_captured_step_gives_the_same_bits(tokens, in_8_bits):
     """Token ids, positions and what the host says are read anew in each replay."""
-    steps = [([3] * tokens, 0, [1, 10]), ([7] * tokens, 1, [0, 2]), ([49] * tokens, 250, [1, 0])]
+    steps = [
+        ([3] * tokens, 0, [1, *[-1, 0] * 2, *[-1] * 12]),
+        ([7] * tokens, 1, [0, -1, 2, *[-1] * 14]),
+        ([49] * tokens, 250, [1, *[-1] * 16]),
+    ]
     layer = Layer(tokens, in_8_bits)
 
     def set_inputs(ids, position, control):

@@ -35,7 +35,7 @@ def machine(monkeypatch):
     """`machine.times`: when events happen; `machine.now`: the host's time; an account and its clock."""
 
     machine = SimpleNamespace(now=50.0, times=[])
-    monkeypatch.setattr(module, "_event", lambda: Event(machine.times))
+    monkeypatch.setattr(module, "_event", lambda external=False: Event(machine.times))
     monkeypatch.setattr(module.time, "perf_counter", lambda: machine.now)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: None)
     machine.account = TimeAccount(lambda: machine.now)
@@ -46,10 +46,10 @@ def machine(monkeypatch):
     return machine
 
 
-def dense(machine, begin, end):
+def graph(machine, begin, end, experts=()):
     machine.times += [950 + begin, 950 + end]
-    machine.clock.dense_begins()
-    machine.clock.dense_ends()
+    machine.clock.graph_begins()
+    machine.clock.graph_ends(experts)
 
 
 def parts(machine):
@@ -60,7 +60,7 @@ def parts(machine):
 def test_a_wait_is_divided_in_its_order(machine):
     copied = Event([952.0 + 50])
     copied.record(None)
-    dense(machine, 55.0, 58.0)
+    graph(machine, 55.0, 58.0)
     machine.now = 59.0
     machine.clock.mark(copied, Part.ROUTER_SYNC)
     assert parts(machine) == pytest.approx({"copies": 2, "gpu_experts": 3, "attention": 3, "router_sync": 1})
@@ -68,17 +68,36 @@ def test_a_wait_is_divided_in_its_order(machine):
 
 def test_layers_that_nobody_waited_for_are_told_apart_at_the_end(machine):
     for begin in (50.0, 54.0, 58.0):
-        dense(machine, begin, begin + 1)
+        graph(machine, begin, begin + 1)
     machine.now = 60.0
     machine.clock.mark(None, Part.WAITING)
     assert parts(machine) == pytest.approx({"attention": 3, "gpu_experts": 6, "waiting": 1})
 
 
 def test_what_ended_before_the_wait_began_is_not_part_of_it(machine):
-    dense(machine, 50.0, 51.0)
+    graph(machine, 50.0, 51.0)
     machine.now = 52.0
     machine.account.mark(Part.LAUNCH)
-    dense(machine, 51.5, 53.0)
+    graph(machine, 51.5, 53.0)
     machine.now = 53.5
     machine.clock.mark(None, Part.ROUTER_SYNC)
     assert parts(machine) == pytest.approx({"launch": 2, "attention": 1, "router_sync": 0.5})
+
+
+def test_experts_within_a_graph_are_told_apart_from_the_rest(machine):
+    """Also where the wait began in the middle of them."""
+    spans = []
+    for begin, end in ((51.0, 53.0), (55.0, 56.0)):
+        machine.times += [950 + begin, 950 + end]
+        span = module.Span.captured()
+        span.begin.record(None)
+        span.end.record(None)
+        spans.append(span)
+    machine.now = 52.0
+    machine.account.mark(Part.LAUNCH)
+    graph(machine, 50.0, 58.0, spans)
+    machine.now = 58.5
+    machine.clock.mark(None, Part.ROUTER_SYNC)
+    assert parts(machine) == pytest.approx(
+        {"launch": 2, "gpu_experts": 2, "attention": 4, "router_sync": 0.5}
+    )

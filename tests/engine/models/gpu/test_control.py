@@ -1,30 +1,34 @@
-"""What the host tells a layer's graph, read back bit by bit as the kernel does."""
+"""What the host tells a layer's graph, read back word by word as the kernels do."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.models.gpu.control import control_words, write_control
+from engine.models.gpu.control import Copy, control_words, write_control
 
 
-@given(
-    st.integers(1, 200).flatmap(lambda count: st.tuples(st.just(count), st.sets(st.integers(0, count - 1)))),
-    st.booleans(),
-)
-def test_every_expert_has_a_bit_of_its_own(experts, results):
-    count, streamed = experts
-    control = np.full(control_words(count), -1, dtype=np.int64)  # of the layer before
-    write_control(control, results=results, streamed=sorted(streamed))
+@st.composite
+def copies(draw):
+    experts = draw(st.integers(1, 200))
+    chosen = draw(st.sets(st.integers(0, experts - 1)))
+    place, first = st.none() | st.integers(0, 300), st.integers(0, 448)
+    return experts, [Copy(expert, draw(place), draw(first)) for expert in sorted(chosen)]
+
+
+@given(copies(), st.booleans())
+def test_every_expert_has_its_place_and_its_first_panel(told, results):
+    experts, copied = told
+    control = np.full(control_words(experts), 7, dtype=np.int32)  # of the layer before
+    write_control(control, results=results, copies=copied)
     assert control[0] == results
-    marked = {each for each in range(count) if int(control[1 + each // 64]) >> (each & 63) & 1}
-    assert marked == streamed
-
-
-def test_without_streamed_experts_nothing_is_marked():
-    control = np.full(control_words(65), -1, dtype=np.int64)
-    write_control(control, results=False)
-    assert control.tolist() == [0, 0, 0]
+    places, firsts = control[1 : 1 + experts], control[1 + experts :]
+    assert set(np.flatnonzero(places != -1)) == {copy.expert for copy in copied}
+    for copy in copied:
+        if copy.place is None:
+            assert places[copy.expert] < -1
+        else:
+            assert (places[copy.expert], firsts[copy.expert]) == (copy.place, copy.first)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from engine.costs import AtOnce
 from engine.events import Phase, Place
+from engine.models.gpu.control import Copy
 from engine.models.loader import load_model
 from engine.models.tensors import expert as expert_name
 from engine.options import LoadOptions
@@ -20,7 +21,7 @@ from tests.engine.costs import SimpleCosts
 
 # Looked for, not imported: tests of kernels choose how to run them before the first import.
 pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
-EXPERTS, TOP_K, LAYER = 70, 5, 1  # more than there are slots, and than bits in a word
+EXPERTS, TOP_K, LAYER = 70, 5, 1  # more than there are slots
 COSTS = SimpleCosts(cpu=1.0, gpu=1e-3, transfer=0.9)
 
 
@@ -44,11 +45,11 @@ def step(model, monkeypatch):
 
     opened, zeros = [], torch.zeros
 
-    def run_streamed(data, shape, x, ids, weights, expert, place, panels, scratch):
-        for pair in (ids.flatten() == expert).nonzero().flatten().tolist():
-            out = opened[-1].residents.run(place, x[pair // TOP_K][None], panels)[0]
-            scratch.partial[pair] = 0.0
-            scratch.partial[pair, -1] = weights.flatten()[pair] * out
+    def run_residents(data, shape, x, ids, weights, table, scratch):
+        """Called with the slots from a place on and a table in which one expert has the first of them."""
+        gpu = opened[-1].residents
+        expert = int((table >= 0).nonzero())
+        run(gpu, len(gpu.data) - len(data), expert, 0, x, ids, weights, scratch)
 
     def build(policy, costs=COSTS, share=0.3):
         resident = np.random.default_rng(5).random((2, EXPERTS)) < share
@@ -61,11 +62,9 @@ def step(model, monkeypatch):
             patched.setattr(torch, "zeros", lambda *size, pin_memory=False, **named: zeros(*size, **named))
             buffers = StepBuffers(model.config, loaded.bank.shape, 4, 8, cpu, torch.float32)
         buffers.ids.fill_(-1)
-        prepared = missing.MissingExperts(loaded.executor, buffers)
-        prepared.prepare()
-        return loaded, prepared, buffers
+        return loaded, missing.MissingExperts(loaded.executor, buffers), buffers
 
-    monkeypatch.setattr(missing, "run_streamed", run_streamed)
+    monkeypatch.setattr(missing, "run_residents", run_residents)
     yield build
     for loaded in opened:
         loaded.close()
@@ -90,12 +89,25 @@ def route(buffers, sequences, seed):
     return x, ids, weights
 
 
-def collected(buffers, ids):
-    """What the next layer adds for experts that are not residents."""
-    control = buffers.control.tolist()
-    out = buffers.host_out.double() * control[0]
+def run(gpu, place, expert, first, x, ids, weights, scratch):
+    """What the kernels do with an expert."""
+    for pair in (ids.flatten() == expert).nonzero().flatten().tolist():
+        out = gpu.run(place, x[pair // TOP_K][None], (first, gpu.shape.panels))[0]
+        scratch.partial[pair] = 0.0
+        scratch.partial[pair, -1] = weights.flatten()[pair] * out
+
+
+def next_graph(gpu, buffers, ids):
+    """What it runs of what was copied in, and what it adds for experts that are not residents."""
+    b = buffers
+    results, *rest = b.control.tolist()
+    places, firsts = rest[:EXPERTS], rest[EXPERTS:]
+    for expert, place in enumerate(places):
+        if place >= 0:
+            run(gpu, place, expert, firsts[expert], b.expert_in, b.ids, b.weights, b.streamed)
+    out = b.host_out.double() * results
     for pair, expert in enumerate(ids.flatten().tolist()):
-        if expert >= 0 and control[1 + expert // 64] >> (expert & 63) & 1:
+        if expert >= 0 and places[expert] != -1:
             out[pair // TOP_K] += buffers.streamed.partial[pair].double().sum(0)
     return out
 
@@ -119,7 +131,8 @@ def check(model, loaded, missing, buffers, sequences, seed):
     x, ids, weights = route(buffers, sequences, seed)
     missing.run(LAYER, sequences, Phase.DECODE)
     missing.observe()
-    ours = collected(buffers, ids)[:sequences]
+    ours = next_graph(loaded.residents, buffers, ids)[:sequences]
+    missing.launched()
     theirs = expected(model, loaded.residents.resident, x, ids, weights)[:sequences]
     # Some levels of the CPU's kernels round activations to bf16.
     assert (ours - theirs).norm() <= 1e-2 * theirs.norm()
@@ -148,10 +161,11 @@ def test_both_sides_together_are_what_is_missing(model, step, policy, costs, seq
 
 def test_where_all_chosen_are_residents_the_next_layer_adds_nothing_else(step):
     loaded, missing, buffers = step("stream", share=1.0)
-    buffers.tell(results=True, streamed=(3, 63))
+    buffers.tell(results=True, copies=(Copy(3, 0), Copy(63, None)))
     route(buffers, 2, 0)
     missing.run(LAYER, 2, Phase.DECODE)
-    assert not buffers.control.any()
+    assert buffers.control[0] == 0
+    assert (buffers.control[1:] == -1).all()
     assert loaded.counters.streamed_bytes == 0
 
 
