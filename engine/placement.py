@@ -58,7 +58,7 @@ def place_popular(popularity: npt.NDArray[np.float64], slots: int, whole: float 
     order = np.argsort(-popularity, axis=1, kind="stable")
     values = np.zeros((layers, experts + 1))  # of so many experts of a layer, the most popular ones
     values[:, 1:] = np.cumsum(np.take_along_axis(popularity, order, axis=1), axis=1)
-    values[:, :-1] -= _TIE * np.arange(experts) ** 2
+    values -= _TIE * np.arange(experts + 1) ** 2
     values[:, -1] += whole - _TIE * experts * np.argsort(np.argsort(_spread(layers))) / layers
     most = np.full(slots + 1, -np.inf)
     most[0] = 0.0

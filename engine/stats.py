@@ -32,6 +32,22 @@ class HitCounters:
             for expert in experts:
                 self._counts[phase, layer, expert, place] += 1
 
+    def add_chosen(
+        self,
+        phase: Phase,
+        layers: npt.NDArray[np.int64],
+        chosen: npt.NDArray[np.int32],
+        place: Place,
+    ) -> None:
+        """Count one execution for each different expert that a layer's tokens chose, all at one place.
+
+        `layers` are different ones; `chosen` is [layers, choices].
+        """
+        ran = np.zeros(self._counts.shape[1:3], dtype=np.bool_)
+        ran[layers[:, None], chosen] = True
+        with self._lock:
+            self._counts[phase, ..., place] += ran
+
     def add_bytes(self, count: int) -> None:
         """Count `count` bytes of weights copied to the GPU."""
         with self._lock:

@@ -37,9 +37,9 @@ class Kind(StrEnum):
 class Placing(StrEnum):
     """How the experts on the GPU were chosen."""
 
-    EVEN = "even"  # the same number in each layer; routing as the subject says
-    POPULAR = "popular"  # the most popular ones of each layer
-    RANDOM = "random"  # without regard to popularity
+    USUAL = "usual"  # as the program does where it knows no popularity; routing as the subject says
+    POPULAR = "popular"  # the most popular ones of each layer, equally many in each
+    RANDOM = "random"  # equally many in each, without regard to popularity
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Point:
     size: int
     policy: str
     steps: int = 0
-    placing: Placing = Placing.EVEN
+    placing: Placing = Placing.USUAL
 
     @property
     def tokens(self) -> int:
@@ -66,7 +66,7 @@ class Point:
     def scenario(self) -> str:
         """What is measured, without the policy: a key for records."""
         name = f"{self.kind}/{self.size}"
-        return name if self.placing is Placing.EVEN else f"{name}/{self.placing}"
+        return name if self.placing is Placing.USUAL else f"{name}/{self.placing}"
 
 
 @dataclass(frozen=True)

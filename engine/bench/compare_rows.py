@@ -169,7 +169,7 @@ def beam_gains(comparison: Comparison) -> list[BeamGain]:
 
 
 def _rate_rows(
-    comparison: Comparison, kind: Kind, sizes: Sequence[int], title: str, placing: Placing = Placing.EVEN
+    comparison: Comparison, kind: Kind, sizes: Sequence[int], title: str, placing: Placing = Placing.USUAL
 ) -> list[Row]:
     """Steps per second; the roofline is that of the policy whose experts lay where most bandwidth is."""
     rows = []
@@ -193,7 +193,7 @@ def _answers(comparison: Comparison, tokens: int, written: int, steps: dict[str,
 
 
 def _records(
-    comparison: Comparison, kind: Kind, size: int, placing: Placing = Placing.EVEN
+    comparison: Comparison, kind: Kind, size: int, placing: Placing = Placing.USUAL
 ) -> dict[str, Record]:
     """A scenario's records by policy, in their order."""
     scenario = Point(kind, size, "", placing=placing).scenario

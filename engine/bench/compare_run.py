@@ -63,7 +63,9 @@ class CompareRun:
 
     def measure(self) -> Comparison:
         """Measure what is missing. Raises what loading raises, and Cancelled between two points or steps."""
+        begun = time.monotonic()
         with explained(), load_subject(self._subject, self._progress, self._cancel) as subject:
+            loading = time.monotonic() - begun
             comparison = self.comparison = self._store.open(setup_of(subject))
             comparison.left_out.clear()
             comparison.complete = False
@@ -71,9 +73,18 @@ class CompareRun:
             todo = [point for point in self._fitting(subject) if self._again or not _known(comparison, point)]
             if todo:
                 comparison.command = self._command
-                self._measure(subject, comparison, todo)
+            self._measure(subject, comparison, [each for each in todo if each.placing is Placing.USUAL])
             self.notes += subject.parts.notes
-            comparison.complete = not comparison.left_out
+        evenly = [point for point in todo if point.placing is not Placing.USUAL]
+        if evenly and self._end is not None and time.monotonic() + loading > self._end:
+            comparison.left_out += [f"{point.scenario} with {point.policy}" for point in evenly]
+        elif evenly:
+            with (
+                explained(),
+                load_subject(self._subject, self._progress, self._cancel, even=True) as subject,
+            ):
+                self._measure(subject, comparison, evenly)
+        comparison.complete = not comparison.left_out
         return comparison
 
     def _fitting(self, subject: LoadedSubject) -> list[Point]:
@@ -86,6 +97,8 @@ class CompareRun:
         return fitting
 
     def _measure(self, subject: LoadedSubject, comparison: Comparison, todo: Sequence[Point]) -> None:
+        if not todo:
+            return
         self._progress(Progress("Measuring bandwidths"))
         rates = measure_rates(subject.parts, self._cancel, subject.gpu_rate)
         sizes = sizes_of(subject)
@@ -165,8 +178,11 @@ def record_of(subject: LoadedSubject, point: Point, work: Work, rates: Rates) ->
 
 
 def route(subject: LoadedSubject, placing: Placing) -> None:
-    """Make the experts on the GPU what `placing` says, by routing: experts of random weights are alike."""
-    if placing is Placing.EVEN:
+    """Make the experts on the GPU what `placing` says, by routing: experts of random weights are alike.
+
+    Popular and random ones are to be equally many in each layer (`load_subject`).
+    """
+    if placing is Placing.USUAL:
         subject.route(zipf=subject.subject.zipf)
     else:
         zipf = subject.subject.zipf or MIXTRAL_ZIPF

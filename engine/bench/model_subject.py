@@ -25,7 +25,7 @@ from engine.kernel_choice import KernelChoice, apply_kernels
 from engine.latency import LatencyModel
 from engine.models.loader import LoadedModel, compute_device, load_model
 from engine.models.routing_source import RoutingSource
-from engine.placement import Placement, place_uniform
+from engine.placement import Placement, place_popular, place_uniform
 from engine.plan import Plan, make_plan
 from engine.progress import CancelToken, Progress, ProgressCallback
 from kernels.formats import WeightFormat
@@ -100,8 +100,12 @@ class LoadedSubject:
         self.parts.close()
 
 
-def load_subject(subject: Subject, progress: ProgressCallback, cancel: CancelToken) -> LoadedSubject:
+def load_subject(
+    subject: Subject, progress: ProgressCallback, cancel: CancelToken, *, even: bool = False
+) -> LoadedSubject:
     """Load or make the model as the planner says. `subject.options` names the context that is needed.
+
+    `even`: equally many experts of each layer are put on the GPU, as by popularities that are alike.
 
     Raises what `load_model` raises, and ShortageError unless `options.force`.
     """
@@ -116,7 +120,10 @@ def load_subject(subject: Subject, progress: ProgressCallback, cancel: CancelTok
         hardware = vram.start_cuda(hardware)
     plan = make_plan(hardware, info, options, measured_later=True)
     _check_room(subject, plan)
-    placement = place_uniform(plan.layers, plan.experts, plan.expert_slots)
+    if even:
+        placement = place_popular(np.ones((plan.layers, plan.experts)), plan.expert_slots)
+    else:
+        placement = place_uniform(plan.layers, plan.experts, plan.expert_slots)
     device = torch.device("cpu") if not plan.has_gpu else compute_device(plan.device)
     gpu_rate = gpu_read_rate(device) if device.type == "cuda" else None
     budget = plan.vram_budget if plan.has_gpu else None

@@ -107,3 +107,11 @@ def test_nonsense_is_refused() -> None:
         place_popular(np.ones((2, 2)), -1)
     with pytest.raises(ValueError, match="boolean"):
         Placement(np.ones((2, 2)))  # type: ignore[arg-type]
+
+
+@given(layers=st.integers(1, 9), experts=st.integers(1, 9), slots=st.integers(0, 90))
+def test_where_whole_layers_are_worth_nothing_equals_are_spread(
+    layers: int, experts: int, slots: int
+) -> None:
+    per_layer = place_popular(np.ones((layers, experts)), slots).resident.sum(axis=1)
+    assert per_layer.max() - per_layer.min() <= 1

@@ -24,11 +24,15 @@ def test_counts_every_execution_once(steps):
     assert np.array_equal(counters.snapshot().counts, expected)
 
 
-def test_both_ways_to_count_agree():
-    by_plan, one_by_one = HitCounters(1, 4), HitCounters(1, 4)
-    by_plan.add(Phase.DECODE, 0, np.array([IDLE, Place.CPU, IDLE, Place.CPU], dtype=np.int8))
-    one_by_one.add_each(Phase.DECODE, 0, [3, 1], Place.CPU)
+def test_all_ways_to_count_agree():
+    by_plan, one_by_one, several = (HitCounters(3, 4) for _ in range(3))
+    for layer in (0, 2):
+        by_plan.add(Phase.DECODE, layer, np.array([IDLE, Place.GPU, IDLE, Place.GPU], dtype=np.int8))
+        one_by_one.add_each(Phase.DECODE, layer, [3, 1], Place.GPU)
+    chosen = np.array([[3, 1, 3], [1, 1, 3]], dtype=np.int32)
+    several.add_chosen(Phase.DECODE, np.array([0, 2]), chosen, Place.GPU)
     assert np.array_equal(by_plan.snapshot().counts, one_by_one.snapshot().counts)
+    assert np.array_equal(by_plan.snapshot().counts, several.snapshot().counts)
 
 
 def test_a_snapshot_stands_still_and_reset_starts_again():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 
 from engine.accounting import Part
@@ -66,7 +67,7 @@ class GpuDecoder:
         self._routed = torch.cuda.Event()  # type: ignore[no-untyped-call]
         self._clock = DeviceClock(executor.account, device)
         self._steps = 0
-        self._whole_layers = [bool(executor.gpu.resident[layer].all()) for layer in range(config.num_layers)]
+        self._whole_layers = np.flatnonzero(executor.gpu.resident.all(axis=1))
 
     def step_of(
         self, cache: KVCache, token: int, phase: Phase, routing: RoutingSource | None = None
@@ -179,7 +180,6 @@ class GpuDecoder:
 
     def _count_whole_layers(self, buffers: StepBuffers, sequences: int, phase: Phase) -> None:
         """Count the experts of layers whose choice the host did not wait for."""
-        for layer, whole in enumerate(self._whole_layers):
-            if whole:
-                chosen = set(buffers.host_ids[layer, :sequences].reshape(-1).tolist())
-                self._executor.counters.add_each(phase, layer, chosen, Place.GPU)
+        layers = self._whole_layers
+        chosen = buffers.host_ids.numpy()[layers, :sequences].reshape(len(layers), -1)
+        self._executor.counters.add_chosen(phase, layers, chosen, Place.GPU)

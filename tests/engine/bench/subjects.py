@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 from engine.bench.memory_watch import MemoryWatch
@@ -13,7 +14,7 @@ from engine.bench.model_request import Subject
 from engine.bench.model_subject import LoadedSubject, load_subject
 from engine.bench.synthetic import make_model
 from engine.options import LoadOptions
-from engine.placement import place_uniform
+from engine.placement import place_popular, place_uniform
 from engine.progress import CancelToken, ignore_progress
 
 CPU = torch.device("cpu")
@@ -25,11 +26,19 @@ def tiny(context: int = 64, **changes: object) -> Subject:
 
 
 @contextmanager
-def mixed(subject: Subject, resident: int) -> Iterator[LoadedSubject]:
-    """`subject` with so many experts "on the GPU": what runs where is decided as on a machine with one."""
+def mixed(subject: Subject, resident: int, *, even: bool = False) -> Iterator[LoadedSubject]:
+    """`subject` with so many experts "on the GPU": what runs where is decided as on a machine with one.
+
+    `even`: equally many in each layer.
+    """
     with load_subject(subject, ignore_progress, CancelToken()) as plain:
         info = plain.parts.info
-        placement = place_uniform(info.config.num_layers, info.config.num_experts, resident)
+        layers, experts = info.config.num_layers, info.config.num_experts
+        placement = (
+            place_popular(np.ones((layers, experts)), resident)
+            if even
+            else place_uniform(layers, experts, resident)
+        )
         options = replace(subject.options, threads=plain.plan.threads)
         with make_model(info, options, placement, expert_device=CPU) as parts:
             watch = MemoryWatch(CPU, 0, 0)

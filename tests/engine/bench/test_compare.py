@@ -51,7 +51,7 @@ def test_every_policy_has_every_point_once(full: bool) -> None:
     found = points(POLICIES, full=full, placements=True)
     assert len({(point.scenario, point.policy) for point in found}) == len(found)
     assert len(found) == len(scenarios(full)) * len(POLICIES)
-    assert all(point.placing is Placing.EVEN for point in points(("cpu",), full=full, placements=False))
+    assert all(point.placing is Placing.USUAL for point in points(("cpu",), full=full, placements=False))
 
 
 def test_the_context_holds_every_point() -> None:

@@ -34,8 +34,10 @@ def gpu_in_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """The CPU as the second device, with a third of the experts on it."""
 
     @contextmanager
-    def load(subject, progress, cancel) -> Iterator[LoadedSubject]:
-        with mixed(subject, resident=8) as loaded:
+    def load(subject, progress, cancel, *, even=False) -> Iterator[LoadedSubject]:
+        with mixed(subject, resident=8, even=even) as loaded:
+            per_layer = loaded.resident.sum(axis=1).tolist()
+            assert sorted(per_layer) == ([2, 3, 3] if even else [0, 0, 8])
             yield loaded
 
     monkeypatch.setattr(compare_run, "load_subject", load)
@@ -80,6 +82,18 @@ def test_more_steps_than_before_are_measured_anew(tmp_path: Path) -> None:
     assert longer.steps == 3
 
 
+def test_where_the_time_is_up_the_model_is_not_loaded_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare_run, "expected_seconds", lambda *_: 0.0)
+    comparison = run(tmp_path / "compare.json", seconds=0.0).measure()
+    assert not comparison.complete
+    assert set(comparison.left_out) >= {
+        "decode/32/popular with cpu",
+        "decode/32/random with cpu",
+    }
+
+
 def test_points_that_would_not_end_in_time_are_left_out_and_told(tmp_path: Path) -> None:
     comparison = run(tmp_path / "compare.json", seconds=0).measure()
     assert not comparison.records
@@ -105,7 +119,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
 def test_popular_experts_are_on_the_gpu_more_often_than_random_ones(tmp_path: Path) -> None:
     subject = replace(SUBJECT, zipf=2.0)
     executions = {}
-    with mixed(subject, resident=6) as loaded:
+    with mixed(subject, resident=6, even=True) as loaded:
         driver = compare_run.Driver(loaded, CancelToken())
         for placing in (Placing.POPULAR, Placing.RANDOM):
             compare_run.route(loaded, placing)
