@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Sequence
 
@@ -63,9 +64,26 @@ class CompareRun:
 
     def measure(self) -> Comparison:
         """Measure what is missing. Raises what loading raises, and Cancelled between two points or steps."""
-        begun = time.monotonic()
-        with explained(), load_subject(self._subject, self._progress, self._cancel) as subject:
-            loading = time.monotonic() - begun
+        with explained():
+            begun = time.monotonic()
+            comparison, evenly, loaded = self._usual_points()
+            loading = loaded - begun
+            if evenly and self._end is not None and time.monotonic() + loading > self._end:
+                comparison.left_out += [f"{point.scenario} with {point.policy}" for point in evenly]
+            elif evenly:
+                gc.collect()  # of the model that was measured: there is no room for two
+                with load_subject(self._subject, self._progress, self._cancel, even=True) as subject:
+                    self._measure(subject, comparison, evenly)
+        comparison.complete = not comparison.left_out
+        return comparison
+
+    def _usual_points(self) -> tuple[Comparison, list[Point], float]:
+        """Measure what is missing of the usual placement.
+
+        Returns the comparison, what is missing of the others, and when the model was loaded.
+        """
+        with load_subject(self._subject, self._progress, self._cancel) as subject:
+            loaded = time.monotonic()
             comparison = self.comparison = self._store.open(setup_of(subject))
             comparison.left_out.clear()
             comparison.complete = False
@@ -75,17 +93,7 @@ class CompareRun:
                 comparison.command = self._command
             self._measure(subject, comparison, [each for each in todo if each.placing is Placing.USUAL])
             self.notes += subject.parts.notes
-        evenly = [point for point in todo if point.placing is not Placing.USUAL]
-        if evenly and self._end is not None and time.monotonic() + loading > self._end:
-            comparison.left_out += [f"{point.scenario} with {point.policy}" for point in evenly]
-        elif evenly:
-            with (
-                explained(),
-                load_subject(self._subject, self._progress, self._cancel, even=True) as subject,
-            ):
-                self._measure(subject, comparison, evenly)
-        comparison.complete = not comparison.left_out
-        return comparison
+        return comparison, [each for each in todo if each.placing is not Placing.USUAL], loaded
 
     def _fitting(self, subject: LoadedSubject) -> list[Point]:
         """The points that the model's context can hold; the others are noted."""
