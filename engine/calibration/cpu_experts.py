@@ -16,6 +16,7 @@ from kernels.cpu import ExpertJob
 # Between two calls, as a layer's attention is between its experts and the next layer's. The pool's threads
 # have gone to rest by then, as they have in a decode step.
 _PAUSE = 200e-6
+_QUICK = 256  # tokens: calls with more take long, and vary less
 _PART = 8  # the part of an expert, one in so many, that the cost of starting is found with
 
 
@@ -44,7 +45,8 @@ class CpuExperts:
 
     def one(self, tokens: int) -> Timing:
         """One expert with `tokens` tokens, as part of a call with all experts of a token."""
-        return self._timed(self.call(tokens, self.at_once), self.at_once)
+        least = 7 if tokens <= _QUICK else 3
+        return self._timed(self.call(tokens, self.at_once), self.at_once, least)
 
     def start(self) -> Timing:
         """What a call takes that does not depend on how much of an expert is meant."""
@@ -54,14 +56,14 @@ class CpuExperts:
         return intercept(part, whole, panels / self._shape.panels)
 
     @staticmethod
-    def _timed(call: Callable[[], None], experts: int) -> Timing:
+    def _timed(call: Callable[[], None], experts: int, least: int = 7) -> Timing:
         def seconds() -> float:
             time.sleep(_PAUSE)
             begin = time.perf_counter()
             call()
             return (time.perf_counter() - begin) / experts
 
-        return measure(seconds)
+        return measure(seconds, least=least)
 
 
 def intercept(part: Timing, whole: Timing, share: float) -> Timing:

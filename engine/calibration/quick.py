@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from engine.calibration.cpu_experts import CpuExperts
 from engine.calibration.gpu_probes import GpuProbes
+from engine.calibration.probes import PROMPT_TOKENS
 from engine.calibration.together import TOGETHER_COUNTS, TogetherProbes
 from engine.latency import Curve, LatencyModel, Together
 from engine.models.loader import LoadedModel
 
-# Tokens per expert: decode, the knee of the CPU's times, and prompts up to 1024 tokens (2 of 8 experts each).
-QUICK_COUNTS = (1, 4, 16, 64, 256)
+# Tokens per expert: decode, the knee of the CPU's times, and prompts of up to 4096 (2 of 8 experts each).
+QUICK_COUNTS = (1, 4, 16, 64, 256, PROMPT_TOKENS)
 
 
 def measure_costs(parts: LoadedModel, check: Callable[[], None] = lambda: None) -> LatencyModel:

@@ -18,7 +18,7 @@ from engine.calibration.gpu_probes import GpuProbes
 from engine.calibration.kernels import choose_kernels
 from engine.calibration.partial import PartialResult
 from engine.calibration.popularity import PROFILE_TEXT, read_popularity
-from engine.calibration.probes import TOKEN_COUNTS, DecodeProbes
+from engine.calibration.probes import PROMPT_TOKENS, TOKEN_COUNTS, DecodeProbes
 from engine.calibration.timing import Timing
 from engine.calibration.together import TOGETHER_COUNTS, TogetherProbes
 from engine.checkpoint.inspect import ModelInfo
@@ -156,12 +156,13 @@ class _Calibration:
     def _steps(self) -> Iterator[_Step]:
         on_cuda = self._parts.model.device.type == "cuda"
         cpu = CpuExperts(self._parts)
-        for tokens in TOKEN_COUNTS:  # beside a GPU steps are graphs, in which nothing can be timed
+        counts = (*TOKEN_COUNTS, PROMPT_TOKENS) if on_cuda else TOKEN_COUNTS
+        for tokens in counts:  # beside a GPU steps are graphs, in which nothing can be timed
             take = cpu.one if on_cuda else self._decode.cpu_expert
             yield _Step(ProbeKind.CPU_EXPERT, tokens, partial(take, tokens))
         if on_cuda:
             gpu = GpuProbes(self._parts)
-            for tokens in TOKEN_COUNTS:
+            for tokens in counts:
                 yield _Step(ProbeKind.GPU_EXPERT, tokens, partial(gpu.expert, tokens))
             yield _Step(ProbeKind.WEIGHT_COPY, 0, gpu.weight_copy)
             yield _Step(ProbeKind.COPY_START, 0, gpu.copy_start)

@@ -181,5 +181,7 @@ class GpuDecoder:
     def _count_whole_layers(self, buffers: StepBuffers, sequences: int, phase: Phase) -> None:
         """Count the experts of layers whose choice the host did not wait for."""
         layers = self._whole_layers
-        chosen = buffers.host_ids.numpy()[layers, :sequences].reshape(len(layers), -1)
+        chosen = buffers.host_ids.numpy()[layers, :sequences].reshape(
+            len(layers), sequences * self._config.top_k
+        )
         self._executor.counters.add_chosen(phase, layers, chosen, Place.GPU)

@@ -30,6 +30,7 @@ def subject(precision: str, context: int) -> Subject:
 
 @pytest.mark.parametrize("precision", ["bf16", "int8", "int4"])
 def test_a_model_is_measured_within_its_budget(precision: str) -> None:
+    first = not torch.cuda.is_initialized()  # later there is a context already
     request = ModelRequest(subject(precision, 400), prompts=(16, 200), decode=8, repeats=1, soak=160)
     report = ModelRun(request).measure()
     rates, decode = report.rates, report.decode
@@ -41,7 +42,7 @@ def test_a_model_is_measured_within_its_budget(precision: str) -> None:
     assert not any("calibrated" in note for note in report.notes)  # costs were measured
     assert report.model["kernels"] is not None
     assert report.memory["within_budget"], report.memory
-    assert report.memory["gpu_context"] > 0
+    assert report.memory["gpu_context"] > 0 or not first
     assert report.soak is not None
     assert report.soak["gpu_growth"] == 0
     parts = report.accounting["parts_us"]

@@ -59,9 +59,9 @@ def model(make_model):
 
 @pytest.fixture
 def make(model, monkeypatch):
-    """`make(policy, costs)`: a loaded model and a decoder of the same weights.
+    """`make(policy, costs, whole)`: a loaded model and a decoder of the same weights.
 
-    Layer 0 is resident in part, layer 1 as a whole, layer 2 not at all.
+    Layer 0 is resident in part, layer 1 as a whole or not at all, layer 2 not at all.
     """
     from engine.models.gpu import graphs, step
     from tests.kernels.gpu import interpreter
@@ -83,9 +83,9 @@ def make(model, monkeypatch):
     monkeypatch.setattr(graphs.StepGraphs, "_capture", capture)
     opened = []
 
-    def build(policy="makespan", costs=COSTS):
+    def build(policy="makespan", costs=COSTS, whole=True):
         resident = np.random.default_rng(3).random((LAYERS, EXPERTS)) < 0.5
-        resident[1], resident[2] = True, False
+        resident[1], resident[2] = whole, False
         options = LoadOptions(device="cpu", threads=1, policy=policy)
         isa = min(max(available_isas()), Isa.AVX2)  # whose activations are float32
         loaded = load_model(model.path, options, Placement(resident), isa=isa, expert_device=CPU)
@@ -128,6 +128,14 @@ def test_tokens_have_the_logits_of_the_torch_path(make, policy, costs):
     assert counts[2, :, Place.GPU].sum() == 0
     expected = loaded.model.forward(ids, loaded.model.new_cache(20), logits="all")[9:]
     assert close(torch.cat(found), expected)
+
+
+def test_no_layer_need_be_whole(make):
+    loaded, decoder = make(whole=False)
+    ids, cache = random_ids(4), loaded.model.new_cache(8)
+    loaded.model.forward(ids[:3], cache)
+    found = decoder.step_of(cache, int(ids[3]), Phase.DECODE)
+    assert close(found, loaded.model.forward(ids, loaded.model.new_cache(8), logits="all")[3:])
 
 
 def test_sequences_of_a_batch_have_the_logits_they_have_alone(make):
