@@ -25,6 +25,9 @@ CUDA_HOST_BYTES = 900 * MIB
 # What CUDA and cuBLAS take of a GPU's memory before the first tensor, where that was not measured; and what
 # kernels and graphs that are loaded later add to it.
 CUDA_DEVICE_BYTES, CUDA_LATER_BYTES = 400 * MIB, 128 * MIB
+# What torch's allocator cannot use of its blocks, which are multiples of 2 MB: with a context of 65 tokens,
+# which leaves no slack elsewhere, a Mixtral in 4 bits did not fit into 24 GiB without it (H200).
+ALLOCATOR_BYTES = 96 * MIB
 # Places in VRAM through which the others are copied: one computed with, one on its way, one that comes next.
 STREAM_SLOTS = 3
 # Threads that read experts while loading, at most (quantising keeps any number of cores busy), and bytes that
@@ -92,11 +95,12 @@ def vram_budget(
     available = gpu.vram_free if user_budget is None else min(gpu.vram_free, user_budget)
     workspace = workspace_room(config, context, available, value_bytes)
     chunk = prefill_chunk(config, context, workspace, value_bytes)
+    cuda_bytes = gpu.cuda_bytes or CUDA_DEVICE_BYTES
     base = [
         Item("Everything but the experts", gpu_dense_bytes(info, weight_format)),
         Item(f"KV cache for {context} tokens", kv_bytes(info, context, cuda=True)),
         Item(f"Workspace, for {chunk} tokens of a prompt at a time", workspace),
-        Item("CUDA and its libraries", (gpu.cuda_bytes or CUDA_DEVICE_BYTES) + CUDA_LATER_BYTES),
+        Item("CUDA and its libraries", cuda_bytes + CUDA_LATER_BYTES + ALLOCATOR_BYTES),
         Item("Room to copy other experts in", _streaming_bytes(info, weight_format)),
     ]
     if user_budget is None:

@@ -59,6 +59,16 @@ class GpuProbes:
         order = shuffled_experts(self._config.num_layers, self._config.num_experts)
         self._missing = itertools.cycle([item for item in order if not self._gpu.resident[item]])
 
+    def has_room(self, tokens: int) -> bool:
+        """Whether an expert with so many tokens can be run in what is left of the device's memory."""
+        try:
+            shape = tokens, self._config.hidden_size
+            self._gpu.run(0, torch.zeros(shape, device=self._device, dtype=self._gpu.number_format))
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            return False
+        return True
+
     def expert(self, tokens: int) -> Timing:
         """One expert with `tokens` tokens, its weights on the GPU; of several, another one each time."""
         if not self._gpu.present.any():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from engine.calibration.cpu_experts import CpuExperts
 from engine.calibration.gpu_probes import GpuProbes
@@ -11,8 +11,8 @@ from engine.calibration.together import TOGETHER_COUNTS, TogetherProbes
 from engine.latency import Curve, LatencyModel, Together
 from engine.models.loader import LoadedModel
 
-# Tokens per expert: decode, the knee of the CPU's times, and prompts of up to 4096 (2 of 8 experts each).
-QUICK_COUNTS = (1, 4, 16, 64, 256, PROMPT_TOKENS)
+# Tokens per expert: decode, the knee of the CPU's times, and prompts of up to 1024 (2 of 8 experts each).
+QUICK_COUNTS = (1, 4, 16, 64, 256)
 
 
 def measure_costs(parts: LoadedModel, check: Callable[[], None] = lambda: None) -> LatencyModel:
@@ -23,18 +23,19 @@ def measure_costs(parts: LoadedModel, check: Callable[[], None] = lambda: None) 
     """
     cpu = CpuExperts(parts)
 
-    def curve(one: Callable[[int], float]) -> Curve:
+    def curve(one: Callable[[int], float], counts: Sequence[int]) -> Curve:
         points = []
-        for tokens in QUICK_COUNTS:
+        for tokens in counts:
             check()
             points.append((tokens, one(tokens)))
         return Curve.fit(points)
 
-    on_cpu = curve(lambda tokens: cpu.one(tokens).seconds)
     if parts.model.executor.gpu is None:
-        return LatencyModel(on_cpu, other_decode=0.0)
+        return LatencyModel(curve(lambda tokens: cpu.one(tokens).seconds, QUICK_COUNTS), other_decode=0.0)
     gpu = GpuProbes(parts)
-    on_gpu = curve(lambda tokens: gpu.expert(tokens).seconds)
+    counts = [*QUICK_COUNTS, PROMPT_TOKENS] if gpu.has_room(PROMPT_TOKENS) else QUICK_COUNTS
+    on_cpu = curve(lambda tokens: cpu.one(tokens).seconds, counts)
+    on_gpu = curve(lambda tokens: gpu.expert(tokens).seconds, counts)
     check()
     transfer, copy_start, cpu_start = gpu.weight_copy(), gpu.copy_start(), cpu.start()
     both = TogetherProbes(cpu, gpu)

@@ -155,13 +155,13 @@ class _Calibration:
 
     def _steps(self) -> Iterator[_Step]:
         on_cuda = self._parts.model.device.type == "cuda"
-        cpu = CpuExperts(self._parts)
-        counts = (*TOKEN_COUNTS, PROMPT_TOKENS) if on_cuda else TOKEN_COUNTS
+        cpu, gpu = CpuExperts(self._parts), GpuProbes(self._parts) if on_cuda else None
+        long = gpu is not None and gpu.has_room(PROMPT_TOKENS)
+        counts = (*TOKEN_COUNTS, PROMPT_TOKENS) if long else TOKEN_COUNTS
         for tokens in counts:  # beside a GPU steps are graphs, in which nothing can be timed
             take = cpu.one if on_cuda else self._decode.cpu_expert
             yield _Step(ProbeKind.CPU_EXPERT, tokens, partial(take, tokens))
-        if on_cuda:
-            gpu = GpuProbes(self._parts)
+        if gpu is not None:
             for tokens in counts:
                 yield _Step(ProbeKind.GPU_EXPERT, tokens, partial(gpu.expert, tokens))
             yield _Step(ProbeKind.WEIGHT_COPY, 0, gpu.weight_copy)

@@ -12,9 +12,12 @@ import torch
 from engine.calibration import cpu_experts, gpu_probes, together
 from engine.calibration.cpu_experts import CpuExperts, intercept
 from engine.calibration.gpu_probes import GpuProbes
+from engine.calibration.probes import PROMPT_TOKENS
 from engine.calibration.quick import QUICK_COUNTS, measure_costs
 from engine.calibration.timing import Timing
 from engine.calibration.together import TOGETHER_COUNTS, TogetherProbes
+from engine.experts.panels import Panels
+from engine.experts.slots import GpuExperts
 from engine.experts.stream import DirectStream
 from engine.latency import LatencyModel
 from engine.models.loader import LoadedModel, load_model
@@ -154,7 +157,7 @@ def test_quick_costs_are_complete_and_good_for_deciding(parts: LoadedModel) -> N
     checks: list[None] = []
     costs = measure_costs(parts, lambda: checks.append(None))
     assert costs.has_gpu
-    assert costs.cpu.tokens == QUICK_COUNTS
+    assert costs.cpu.tokens == (*QUICK_COUNTS, PROMPT_TOKENS)
     assert costs.together is not None
     assert costs.together.tokens == TOGETHER_COUNTS
     assert all(value > 0 for value in costs.together.slowdowns + costs.together.copies)
@@ -162,6 +165,21 @@ def test_quick_costs_are_complete_and_good_for_deciding(parts: LoadedModel) -> N
     resident = parts.model.executor.gpu.present[0]  # type: ignore[union-attr]
     plan = decide("makespan", resident, torch.ones(4, dtype=torch.int64).numpy(), costs, PANELS)
     assert plan.seconds > 0
+
+
+def test_long_prompts_are_left_out_where_the_memory_is_short(
+    parts: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(experts: GpuExperts, place: int, x: torch.Tensor, panels: Panels | None = None) -> torch.Tensor:
+        if len(x) > 256:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return computed(experts, place, x, panels)
+
+    computed = GpuExperts.run
+    monkeypatch.setattr(GpuExperts, "run", run)
+    costs = measure_costs(parts)
+    assert costs.gpu is not None
+    assert costs.cpu.tokens == costs.gpu.tokens == QUICK_COUNTS
 
 
 def test_without_a_gpu_only_the_cpu_is_measured(make_model: Callable[..., Any]) -> None:
