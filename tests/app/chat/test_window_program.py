@@ -140,7 +140,8 @@ def test_an_exported_chat_that_is_dropped_on_the_window_is_imported(
     window.files_dropped.emit([path])
     qtbot.waitUntil(lambda: listed(window) == ["Take me along"], timeout=5000)
     assert window.page.notice.text == "Imported: 1 chat, 2 messages."
-    qtbot.waitUntil(lambda: answer(window).content() == "Paris is the capital.", timeout=5000)
+    qtbot.waitUntil(lambda: len(window.page.view.views) == 2, timeout=5000)
+    assert answer(window).content() == "Paris is the capital."
     assert window.session.conversation is not None
     assert window.session.conversation.id != shown.id
 
