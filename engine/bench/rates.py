@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Rates:
-    """Bytes per second. `read`: the pool's threads reading memory and doing nothing else, at their best.
+    """Bytes per second, whole ones, so that a file gives back what was written. `read`: the pool's threads reading memory and doing nothing else, at their best.
 
     `cpu`: the kernels reading experts for one token, two at a time, over a second or so. `copy`: from pinned
     memory to the GPU; `cpu_together` and `copy_together` are both at the same time; `gpu`: the GPU reading
@@ -21,6 +21,11 @@ class Rates:
     cpu_together: float | None = None
     copy_together: float | None = None
     gpu: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, rate in asdict(self).items():
+            if rate is not None:
+                object.__setattr__(self, name, float(round(rate)))
 
     @property
     def together(self) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.bench.rates import Rates
 from engine.bench.roofline import decode_seconds, prefill_seconds
@@ -35,7 +37,10 @@ def test_without_a_gpu_everything_is_read_once() -> None:
     assert CPU.cpu_share == 1
 
 
-@pytest.mark.parametrize("rates", [GPU, CPU])
+_RATES = st.floats(1e6, 1e13)
+
+
+@given(st.builds(Rates, _RATES, _RATES, *[st.none() | _RATES] * 4))
 def test_rates_survive_a_file(rates: Rates) -> None:
     assert Rates.from_dict(json.loads(json.dumps(rates.to_dict()))) == rates
 
