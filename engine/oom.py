@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from typing import TypeVar
 
 import torch
+
+from engine import garbage
 
 T = TypeVar("T")
 
@@ -16,7 +17,7 @@ _BUDGET_SHARE = 0.9  # of the last attempt's
 
 def free_unused() -> None:
     """Return to the GPU what no tensor uses any more; safe without one."""
-    gc.collect()
+    garbage.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
 

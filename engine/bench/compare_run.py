@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Sequence
 
+from engine import garbage
 from engine.bench.beam_driver import beam_steps
 from engine.bench.compare_points import (
     BEAM_INPUT,
@@ -71,7 +71,7 @@ class CompareRun:
             if evenly and self._end is not None and time.monotonic() + loading > self._end:
                 comparison.left_out += [f"{point.scenario} with {point.policy}" for point in evenly]
             elif evenly:
-                gc.collect()  # of the model that was measured: there is no room for two
+                garbage.collect()  # of the model that was measured: there is no room for two
                 with load_subject(self._subject, self._progress, self._cancel, even=True) as subject:
                     self._measure(subject, comparison, evenly)
         comparison.complete = not comparison.left_out

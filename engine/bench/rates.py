@@ -8,11 +8,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Rates:
-    """Bytes per second, whole ones, so that a file gives back what was written. `read`: the pool's threads reading memory and doing nothing else, at their best.
+    """Bytes per second, whole ones, so that a file gives back what was written.
 
-    `cpu`: the kernels reading experts for one token, two at a time, over a second or so. `copy`: from pinned
-    memory to the GPU; `cpu_together` and `copy_together` are both at the same time; `gpu`: the GPU reading
-    its own memory. None without a GPU.
+    `read`: the pool's threads reading memory and doing nothing else, at their best. `cpu`: the kernels
+    reading experts for one token, two at a time, over a second or so. `copy`: from pinned memory to the GPU;
+    `cpu_together` and `copy_together` are both at the same time; `gpu`: the GPU reading its own memory. None
+    without a GPU.
     """
 
     read: float

@@ -1,11 +1,13 @@
 import gc
 import threading
+import weakref
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QThread, QTimer
 from pytestqt.qtbot import QtBot
 
 from app.garbage import GarbageCollector, due
+from engine.garbage import collect
 
 THRESHOLDS = (700, 10, 10)
 
@@ -61,3 +63,39 @@ def test_what_is_left_of_qt_ends_in_the_windows_thread(qtbot: QtBot) -> None:
     finally:
         collector.stop()
     assert gc.isenabled()
+
+
+def test_another_thread_has_the_window_collect(qtbot: QtBot) -> None:
+    """As the engine does when the graphics card's memory is short."""
+    collector = GarbageCollector(lambda: True)
+    collector.start()
+    ended: list[QThread] = []
+    collected: list[bool] = []
+    try:
+        Remains(ended)
+
+        def need() -> None:
+            collect()
+            collected.append(bool(ended))
+
+        other = threading.Thread(target=need)
+        other.start()
+        qtbot.waitUntil(lambda: bool(collected))
+        other.join()
+    finally:
+        collector.stop()
+    application = QCoreApplication.instance()
+    assert application is not None
+    assert collected == [True]
+    assert ended == [application.thread()]
+
+
+def test_without_a_window_garbage_is_collected_at_once() -> None:
+    weak = weakref.ref(_Cycle())
+    collect()
+    assert weak() is None
+
+
+class _Cycle:
+    def __init__(self) -> None:
+        self.me = self
