@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from typing import TypeVar
 
 from engine.accounting import TimeAccount
 from engine.context import Sent, messages_to_send
@@ -17,6 +17,8 @@ from engine.generation.tokenizer import Tokenizer
 from engine.params import GenerationParams, Message
 from engine.progress import CancelToken
 from engine.session import Session
+
+_T = TypeVar("_T")
 
 
 class Answerer:
@@ -57,7 +59,7 @@ class Answerer:
             return write(self.session, self._request(prompt, params, cancel, started))
         sent = self._sent(prompt, params)
         events = write(self.session, self._request(sent.messages, params, cancel, started))
-        return chain(_told(sent), events)
+        return _after(_told(sent), events)
 
     def answer_together(
         self,
@@ -71,8 +73,8 @@ class Answerer:
         requests = [
             self._request(sent.messages, one, cancel, started) for sent, one in zip(each, params, strict=True)
         ]
-        told = ((index, event) for index, sent in enumerate(each) for event in _told(sent))
-        return chain(told, generate_batch(self.session, requests))
+        told = [(index, event) for index, sent in enumerate(each) for event in _told(sent)]
+        return _after(told, generate_batch(self.session, requests))
 
     def _sent(self, messages: Sequence[Message], params: GenerationParams) -> Sent:
         """What of a conversation is read, by the policy for one that is too long."""
@@ -107,6 +109,12 @@ class Answerer:
 
 def _told(sent: Sent) -> list[Event]:
     return [TurnsDropped(sent.dropped)] if sent.dropped else []
+
+
+def _after(first: Sequence[_T], events: Iterator[_T]) -> Iterator[_T]:
+    """`first` and then `events`; unlike a chain of both this can be closed, which ends the generation."""
+    yield from first
+    yield from events
 
 
 def params_for_each(

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from engine import answering
 from engine.errors import PromptTooLongError
-from engine.events import Finished, FinishReason, TurnsDropped
+from engine.events import Event, Finished, FinishReason, TurnsDropped
 from engine.options import LoadOptions
 from engine.params import GenerationParams, Message, OverflowPolicy, SamplingParams
 from engine.runtime import Engine
@@ -52,6 +53,33 @@ def test_what_is_dropped_is_told_first_and_the_answer_is_that_of_the_rest(
     assert [(index, event) for index, event in events if isinstance(event, TurnsDropped)] == [
         (0, TurnsDropped(2))
     ]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_closing_ends_the_generation_before_the_model_is_given_back(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, together: bool
+) -> None:
+    ended: list[bool] = []
+    kept: list[Iterator[Any]] = []  # as a traceback would keep it
+
+    def write(*_: object) -> Iterator[Any]:
+        def events() -> Iterator[Any]:
+            try:
+                yield (0, TurnsDropped(1)) if together else TurnsDropped(1)
+            finally:
+                ended.append(engine._busy.locked())
+
+        kept.append(events())
+        return kept[-1]
+
+    monkeypatch.setattr(answering, "generate_batch" if together else "generate", write)
+    params = GenerationParams(GREEDY, max_tokens=8)
+    chat = [TURNS[-1]]
+    events: Iterator[Event | tuple[int, Event]]
+    events = engine.generate_batch([chat], params) if together else engine.generate(chat, params)
+    next(events)
+    events.close()  # type: ignore[attr-defined]
+    assert ended == [True]
 
 
 def test_an_answer_that_fills_the_context_can_be_gone_on_with(engine: Engine) -> None:
