@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QElapsedTimer, QObject, Qt, QThread, QTimer, Signal, Slot
 
-from app.engine_factory import EngineFactory, LoadedEngine
+from app.engine_factory import EngineFactory
 from app.i18n import tr
-from app.worker_jobs import Job, JobRunner, Outbox, answers, whole_text
+from app.worker_jobs import Job, JobRunner, Outbox
+from app.worker_operations import EngineOperations, EngineSignals
 from engine.errors import Cancelled, EngineError
 from engine.options import LoadOptions
 from engine.params import GenerationParams, Message
-from engine.status import EngineStatus
-
-if TYPE_CHECKING:
-    from engine.profile import Probe
 
 log = logging.getLogger(__name__)
 
 FLUSH_INTERVAL_MS = 33  # thirty times a second: smooth to read, and cheap to lay out
 
 
-class EngineWorker(QObject):
+class EngineWorker(EngineSignals):
     """The window's handle on the engine. The object lives in the GUI thread, the engine in its QThread.
 
     The end of each operation is reported once: by its own signal (`loaded`, `calibrated`, `finished`,
@@ -38,37 +33,18 @@ class EngineWorker(QObject):
     are "load", "calibrate", "generate", "prepare_starter", "download" and "close_model".
     """
 
-    progress = Signal(object)  # Progress of the operation that runs
-    loaded = Signal(object, object)  # EngineStatus, the model's default GenerationParams
-    closed = Signal()
-    counter_changed = Signal(object)  # TokenCounter of the model that was loaded
-    probe = Signal(object)  # one measurement of a calibration
-    calibrated = Signal(object)  # Profile
-    model_ready = Signal(object)  # Path, after prepare_starter and download
-    aside_finished = Signal(int, str, object)  # request id, the whole text, FinishReason
-    turns_dropped = Signal(int, int)  # request id, how many messages at the beginning are not read
-    prompt_progress = Signal(int, object)  # request id, PromptProgress
-    text = Signal(int, str)
-    stats = Signal(int, object)  # request id, GenerationStats
-    finished = Signal(int, object)  # request id, Finished
-    status_changed = Signal(object)  # EngineStatus after a generation or a calibration
-    failed = Signal(str, object)  # operation, EngineError
-    cancelled = Signal(str)  # operation
-    idle_changed = Signal(bool)  # True when no operation runs or waits
-
     _requested = Signal(object)  # Job, to the thread
     _report = Signal(object)  # a callable that emits a public signal, to the GUI thread
     _woken = Signal()
 
     def __init__(self, factory: EngineFactory, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._factory = factory
         self.load_options: LoadOptions | None = None  # of the latest load
-        self._engine: LoadedEngine | None = None  # touched by the worker's thread alone
         self._closing = False
         self._jobs: list[Job] = []  # running or waiting; touched by the GUI thread alone
         self._asides: list[Job] = []  # the same, but nobody waits for them
         self._outbox = Outbox(self._woken.emit)
+        self._operations = EngineOperations(factory, self._outbox, self, self._report.emit)
         self._since_flush = QElapsedTimer()
         self._flush_timer = QTimer(self)
         self._flush_timer.setSingleShot(True)
@@ -99,12 +75,12 @@ class EngineWorker(QObject):
     def load(self, path: Path, options: LoadOptions) -> None:
         """Load a model; the one loaded before is closed first, because there is no room for two."""
         self.load_options = options
-        self._submit("load", tr("Loading the model"), lambda job: self._run_load(job, path, options))
+        self._submit("load", tr("Loading the model"), lambda job: self._operations.load(job, path, options))
 
     @Slot()
     def calibrate(self) -> None:
         """Measure the machine with the loaded model."""
-        self._submit("calibrate", tr("The calibration"), self._run_calibrate)
+        self._submit("calibrate", tr("The calibration"), self._operations.calibrate)
 
     @Slot(int, object, object)
     def generate(self, request_id: int, messages: Sequence[Message], params: GenerationParams) -> None:
@@ -116,7 +92,9 @@ class EngineWorker(QObject):
     ) -> None:
         """Answer a conversation several times at once; see `generate`. Each answer has its own end."""
         self._submit(
-            "generate", tr("The answer"), lambda job: self._run_generate(job, request_ids, messages, params)
+            "generate",
+            tr("The answer"),
+            lambda job: self._operations.generate(job, request_ids, messages, params),
         )
 
     def generate_aside(self, request_id: int, messages: Sequence[Message], params: GenerationParams) -> None:
@@ -127,7 +105,7 @@ class EngineWorker(QObject):
         if self._closing:
             return
         title = tr("A text in the background")
-        job = Job("aside", title, lambda: self._run_aside(job, request_id, messages, params))
+        job = Job("aside", title, lambda: self._operations.aside(job, request_id, messages, params))
         self._asides.append(job)
         self._requested.emit(job)
 
@@ -143,20 +121,20 @@ class EngineWorker(QObject):
         self._submit(
             "prepare_starter",
             tr("Preparing the starter model"),
-            lambda job: self._run_prepare_starter(job, force),
+            lambda job: self._operations.prepare_starter(job, force),
         )
 
     @Slot(str, object)
     def download(self, repo_id: str, folder: Path, force: bool = False) -> None:
         """Download a model, with `force` on a full disk too; `model_ready` brings its folder."""
         self._submit(
-            "download", tr("The download"), lambda job: self._run_download(job, repo_id, folder, force)
+            "download", tr("The download"), lambda job: self._operations.download(job, repo_id, folder, force)
         )
 
     @Slot()
     def close_model(self) -> None:
         """Give back the model's memory."""
-        self._submit("close_model", tr("Closing the model"), lambda _: self._close_engine())
+        self._submit("close_model", tr("Closing the model"), lambda _: self._operations.close())
 
     @Slot()
     def cancel(self) -> None:
@@ -194,7 +172,7 @@ class EngineWorker(QObject):
             return self._thread.wait(timeout_ms)
         self._closing = True
         self.cancel()
-        self._submit("close_model", tr("Closing the model"), lambda _: self._close_engine())
+        self._submit("close_model", tr("Closing the model"), lambda _: self._operations.close())
         self._flush_timer.stop()
         self._runner.ended.disconnect(self._on_ended)
         self._requested.emit(None)
@@ -211,66 +189,6 @@ class EngineWorker(QObject):
         if len(self._jobs) == 1:
             self.idle_changed.emit(False)
         self._requested.emit(job)
-
-    # The following run in the worker's thread.
-
-    def _run_load(self, job: Job, path: Path, options: LoadOptions) -> None:
-        self._close_engine()
-        engine = self._engine = self._factory.load(path, options, self._outbox.put_progress, job.token)
-        self._say(partial(self.counter_changed.emit, engine))
-        self._say(partial(self.loaded.emit, engine.status(), engine.default_params))
-
-    def _run_calibrate(self, job: Job) -> None:
-        engine = self._need_engine()
-
-        def on_probe(probe: Probe) -> None:
-            self._say(lambda: self.probe.emit(probe))
-
-        profile = self._factory.calibrate(engine, self._outbox.put_progress, job.token, on_probe)
-        self._say(lambda: self.calibrated.emit(profile))
-        self._say_status(engine.status())
-
-    def _run_generate(
-        self, job: Job, ids: Sequence[int], messages: Sequence[Message], params: Sequence[GenerationParams]
-    ) -> None:
-        engine = self._need_engine()
-        for request_id, end in answers(engine, self._outbox, ids, messages, params, job.token):
-            self._say_status(engine.status())
-            self._say(partial(self.finished.emit, request_id, end))
-
-    def _run_aside(
-        self, job: Job, request_id: int, messages: Sequence[Message], params: GenerationParams
-    ) -> None:
-        text, end = whole_text(self._need_engine().generate(messages, params, job.token))
-        job.token.raise_if_cancelled()
-        self._say(lambda: self.aside_finished.emit(request_id, text, end.reason))
-
-    def _run_prepare_starter(self, job: Job, force: bool) -> None:
-        folder = self._factory.prepare_starter(self._outbox.put_progress, job.token, force=force)
-        self._say(lambda: self.model_ready.emit(folder))
-
-    def _run_download(self, job: Job, repo_id: str, folder: Path, force: bool) -> None:
-        path = self._factory.download(repo_id, folder, self._outbox.put_progress, job.token, force=force)
-        self._say(lambda: self.model_ready.emit(path))
-
-    def _need_engine(self) -> LoadedEngine:
-        if self._engine is None:
-            raise EngineError(tr("No model is loaded."), action=tr("Choose a model first."))
-        return self._engine
-
-    def _close_engine(self) -> None:
-        engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.close()
-            self._say(self.closed.emit)
-
-    def _say(self, emit: Callable[[], None]) -> None:
-        self._report.emit(emit)
-
-    def _say_status(self, status: EngineStatus) -> None:
-        self._say(lambda: self.status_changed.emit(status))
-
-    # And these in the GUI thread.
 
     @Slot(object)
     def _on_report(self, emit: Callable[[], None]) -> None:

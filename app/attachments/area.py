@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea
+from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy
 
 from app.attachments.chips import ChipRow
 
@@ -19,6 +19,10 @@ class ChipArea(QScrollArea):
         self._row = row
         self.setWidget(row)
         self.setWidgetResizable(True)
+        # Else it would never be lower than all chips one below the other, and scroll without need.
+        policy = row.sizePolicy()
+        policy.setVerticalPolicy(QSizePolicy.Policy.Ignored)
+        row.setSizePolicy(policy)
         row.setAutoFillBackground(False)  # the ground is the composer's
         self.viewport().setAutoFillBackground(False)
         self.setFrameShape(QFrame.Shape.NoFrame)

@@ -15,7 +15,7 @@ from app.attachments.form import Attachment, with_files
 from app.attachments.reading import ReadFiles, read_files
 from app.chat.notice_bar import NoticeBar
 from app.chat.notices import MessageNotice
-from app.i18n import tr
+from app.i18n import tr, tr_count
 from app.paths import documents_dir
 from app.widgets.announce import announce
 from app.widgets.background import Background
@@ -96,6 +96,7 @@ class AttachmentField(QWidget):
         if len(tokens) == len(self.row.chips):
             for chip, count in zip(self.row.chips, tokens, strict=True):
                 chip.show_tokens(count)
+            self._area.fit()
 
     def _on_chosen(self, names: list[str]) -> None:
         paths = [Path(name) for name in names]
@@ -125,7 +126,10 @@ class AttachmentField(QWidget):
     def _tell(self, errors: Sequence[EngineError]) -> None:
         told = [str(error) for error in errors[:_MOST_ERRORS]]
         if len(errors) > len(told):
-            told.append(tr("{n} more files were not attached.", n=len(errors) - len(told)))
+            more = len(errors) - len(told)
+            told.append(
+                tr_count("{count} more file was not attached.", "{count} more files were not attached.", more)
+            )
         if told:
             announce(self, " ".join(told))
         self.notice.show_notice(MessageNotice("warning", "\n".join(told)) if told else None)

@@ -27,7 +27,8 @@ from pathlib import PurePath
 
 from app.text import one_line
 
-_HEAD = re.compile(r"Attached file: ([^\n]+)\n(`{3,})[^`\n]*\n")
+HEAD = "Attached file: "  # how every message with files begins
+_HEAD = re.compile(HEAD + r"([^\n]+)\n(`{3,})[^`\n]*\n")
 _TICKS = re.compile(r"`+")
 _LANGUAGE = re.compile(r"\.([a-z0-9+#-]{1,16})")
 BETWEEN = "\n\n"
@@ -50,7 +51,7 @@ class Attachment:
         """How it stands in a message."""
         longest = max((len(run) for run in _TICKS.findall(self.content)), default=0)
         fence = "`" * max(3, longest + 1)
-        return f"Attached file: {self.name}\n{fence}{self.language}\n{self.content}\n{fence}"
+        return f"{HEAD}{self.name}\n{fence}{self.language}\n{self.content}\n{fence}"
 
     @property
     def language(self) -> str:

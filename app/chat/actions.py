@@ -8,6 +8,7 @@ from PySide6.QtCore import QPoint, QSize, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
 
+from app.attachments.form import parse
 from app.chat.again import params_again
 from app.chat.code import CopyButton
 from app.chat.notices import Action
@@ -33,7 +34,7 @@ class MessageActions(QWidget):
         self.place = QLabel()
         mark(self.place, muted=True)
         self.later = _button("chevron-right", tr("Later version"), lambda: self._turn(1))
-        self.copy = CopyButton(content, copy_name)
+        self.copy = CopyButton(self._written, copy_name)
         self.edit = _button("rename", tr("Edit this message"), self.edit_requested.emit)
         self.redo = _button("redo", tr("Regenerate this answer"), lambda: self.action.emit(Action.REGENERATE))
         self.go_on = _button(
@@ -92,9 +93,17 @@ class MessageActions(QWidget):
             add("info", tr("Details and seed…"), lambda: self.action.emit(Action.ABOUT))
         else:
             add("copy", tr("Copy message"), self.copy.copy)
+            if self._written() != self._content():
+                add("copy", tr("Copy message with its files"), lambda: _to_clipboard(self._content()))
         add("rename", tr("Edit this message"), self.edit_requested.emit)
         add("delete", tr("Delete this question and its answer"), lambda: self.action.emit(Action.DELETE))
         return menu
+
+    def _written(self) -> str:
+        """What is copied: the words of a question without its files, unless there is nothing else."""
+        content = self._content()
+        question = self._row is not None and self._row.role == "user"
+        return (parse(content).text or content) if question else content
 
     def _turn(self, step: int) -> None:
         if self._row is not None:

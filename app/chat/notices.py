@@ -44,6 +44,8 @@ def notice_for(row: MessageRow) -> MessageNotice | None:
     """The strip for a message as it was saved; None for one that simply ended."""
     if row.state is MessageState.INTERRUPTED:
         text = tr("The program ended while this answer was being written. What you see was saved in time.")
+        if row.content.strip():  # the other way is a button below the answer
+            return MessageNotice("warning", text, Action.CONTINUE, tr("Continue"))
         return MessageNotice("warning", text, Action.REGENERATE, tr("Regenerate"))
     if row.state is MessageState.ERROR:
         text = row.note or tr("The answer could not be written.")
@@ -61,11 +63,11 @@ def notice_for(row: MessageRow) -> MessageNotice | None:
         return MessageNotice("warning", f"{text} {hint}", Action.NEW_CHAT, tr("New chat"))
     if row.state is MessageState.STOPPED:
         return MessageNotice("info", tr("You stopped this answer."))
+    if row.reason == FinishReason.LENGTH:  # its note says how long, not that it can go on
+        text = row.note or tr("The answer reached the longest length that its parameters allow.")
+        return MessageNotice("info", text, Action.CONTINUE, tr("Continue"))
     if row.note:
         return MessageNotice("info", row.note)
-    if row.reason == FinishReason.LENGTH:
-        text = tr("The answer reached the longest length allowed in the settings.")
-        return MessageNotice("info", text, Action.CONTINUE, tr("Continue"))
     if row.reason == FinishReason.LOOP:
         return MessageNotice("info", tr("The model began to repeat itself, so the answer was ended here."))
     return None

@@ -50,16 +50,16 @@ class ChatPage(QWidget):
         self.notice = NoticeBar(dismissable=True)  # about the saved chats as a whole
         self.model_notice = NoticeBar(dismissable=True)  # about the loaded model
         self.run_notice = NoticeBar(dismissable=True)  # about the run of the program before this one
-        notices = QVBoxLayout()
-        notices.setContentsMargins(SIDE, 0, SIDE, 0)
-        notices.addWidget(self.notice)
-        notices.addWidget(self.model_notice)
-        notices.addWidget(self.run_notice)
+        self._top_column = QWidget()
+        notices = QVBoxLayout(self._top_column)
+        notices.setContentsMargins(0, 0, 0, 0)
+        for notice in (self.notice, self.model_notice, self.run_notice):
+            notices.addWidget(notice)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self._header())
-        column.addLayout(notices)
+        column.addLayout(_centred(self._top_column))
         column.addWidget(self.stack, 1)
         column.addLayout(self._bottom())
         self._connect()
@@ -103,17 +103,14 @@ class ChatPage(QWidget):
         inner.addWidget(self.strip)
         inner.addWidget(self.composer)
         self._bottom_column = column
-        row = QHBoxLayout()
-        row.setContentsMargins(SIDE, 0, SIDE, 0)
-        row.addStretch(1)
-        row.addWidget(column, 1000)
-        row.addStretch(1)
         self.apply_width()
-        return row
+        return _centred(column)
 
     def apply_width(self) -> None:
-        """Give view and composer the same width, from the font."""
-        self._bottom_column.setMaximumWidth(self.fontMetrics().averageCharWidth() * COLUMN_CHARACTERS)
+        """Give notices, view and composer the same width, from the font."""
+        width = self.fontMetrics().averageCharWidth() * COLUMN_CHARACTERS
+        for column in (self._top_column, self._bottom_column):
+            column.setMaximumWidth(width)
         self.view.apply_width()
 
     def _connect(self) -> None:
@@ -187,6 +184,15 @@ class ChatPage(QWidget):
     def _suggest(self, text: str) -> None:
         self.writing.suggest(text)
         self.focus_composer()
+
+
+def _centred(column: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setContentsMargins(SIDE, 0, SIDE, 0)
+    row.addStretch(1)
+    row.addWidget(column, 1000)
+    row.addStretch(1)
+    return row
 
 
 def _tool(icon: str, name: str) -> QToolButton:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.i18n import tr, tr_noop
 from app.theme import application_icon, heading, mark
+from app.widgets.wrapping_button import WrappingButton
 from engine.status import EngineStatus
 
 SUGGESTIONS = (
@@ -17,6 +19,7 @@ SUGGESTIONS = (
     tr_noop("Write a short poem about autumn."),
 )
 _ICON = 72
+_SIDE = 32  # pixels left and right
 
 
 class Welcome(QScrollArea):
@@ -37,23 +40,39 @@ class Welcome(QScrollArea):
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         mark(self.note, muted=True)
         content = QWidget()
+        self.buttons: list[WrappingButton] = []
         self.setWidget(content)
         self.setWidgetResizable(True)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         column = QVBoxLayout(content)
-        column.setContentsMargins(32, 24, 32, 24)
+        column.setContentsMargins(_SIDE, 24, _SIDE, 24)
         column.setSpacing(12)
         column.addStretch(2)
         column.addWidget(icon)
         column.addWidget(title)
         column.addWidget(self.note)
         column.addSpacing(12)
-        self.buttons = [QPushButton(tr(text)) for text in SUGGESTIONS]
+        self.buttons = [WrappingButton(tr(text)) for text in SUGGESTIONS]
         for button in self.buttons:
             button.setToolTip(tr("Put this into the message field"))
-            button.clicked.connect(partial(self._suggest, button.text()))
+            button.clicked.connect(partial(self._suggest, button.whole_text))
             column.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
         column.addStretch(3)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Break the suggestions' lines anew."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """The same where the font is another."""
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.FontChange:
+            self._fit()
+
+    def _fit(self) -> None:
+        for button in self.buttons:
+            button.fit(self.viewport().width() - 2 * _SIDE)
 
     def _suggest(self, text: str) -> None:
         self.suggested.emit(text)

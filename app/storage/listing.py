@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sqlite3
 
+from app.attachments.form import HEAD, parse
 from app.storage.index import hits
 from app.storage.rows import Summary, conversation_from
 from app.storage.search_query import PREVIEW_CHARACTERS, Query, shorten, snippet
@@ -14,8 +15,13 @@ MOST_FOUND = 200  # chats that a search shows; who sees more has to say more
 _MOST_HITS = 20_000  # messages that are looked through for them, about 20 ms
 
 _COUNT = "(SELECT count(*) FROM message WHERE conversation_id = c.id AND active = 1)"
+# What was typed stands behind the attached files, so a message with files is read whole.
+_SHOWN = (
+    f"CASE WHEN role = 'user' AND substr(content, 1, {len(HEAD)}) = '{HEAD}' THEN content"
+    f" ELSE substr(content, 1, {2 * PREVIEW_CHARACTERS}) END"
+)
 _LATEST = (
-    f"(SELECT substr(content, 1, {2 * PREVIEW_CHARACTERS}) FROM message"
+    f"(SELECT {_SHOWN} FROM message"
     " WHERE conversation_id = c.id AND active = 1 AND content <> '' ORDER BY id DESC LIMIT 1)"
 )
 _LAST = "(SELECT max(id) FROM message WHERE conversation_id = c.id AND active = 1)"
@@ -112,5 +118,6 @@ def _found(db: sqlite3.Connection, row: sqlite3.Row, place: int | None, query: Q
 
 
 def _summary(row: sqlite3.Row) -> Summary:
-    preview = shorten(" ".join((row["preview"] or "").split()))
+    words = parse(row["preview"] or "").headline[: 2 * PREVIEW_CHARACTERS]
+    preview = shorten(" ".join(words.split()))
     return Summary(conversation_from(row), preview, row["messages"])

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from app.attachments.chips import ChipRow
+from app.attachments.field import AttachmentField
 from app.attachments.form import Attachment, compose
 from app.chat.message import UserMessage
 from app.storage.rows import MessageRow, MessageState
@@ -65,3 +66,19 @@ def test_a_bubble_shows_chips_and_only_what_was_typed(qtbot: QtBot, text: str) -
     assert view._text.toPlainText() == text
     assert view._text.isVisible() is bool(text)
     assert view.content() == row.content
+
+
+def test_chips_scroll_only_where_they_need_more_lines_than_are_shown(qtbot: QtBot) -> None:
+    field = AttachmentField()
+    qtbot.addWidget(field)
+    field.resize(560, 200)
+    field.add([Attachment(f"{number}.txt", "a") for number in range(4)])
+    field.show()
+    bar = field._area.verticalScrollBar()
+    qtbot.waitUntil(lambda: field._area.height() == field.row.heightForWidth(field._area.width()))
+    qtbot.waitUntil(lambda: bar.maximum() == 0)
+    field.show_tokens([10**12] * 4)  # the chips are longer now, and take more lines
+    qtbot.waitUntil(lambda: field._area.height() == field.row.heightForWidth(field._area.width()))
+    qtbot.waitUntil(lambda: bar.maximum() == 0)
+    field.add([Attachment(f"{number}.md", "a") for number in range(20)])
+    qtbot.waitUntil(lambda: bar.maximum() > 0)

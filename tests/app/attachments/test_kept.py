@@ -47,6 +47,20 @@ def test_a_web_page_folds_files_away(store: ChatStore) -> None:
     assert "Attached file: years" not in page
 
 
+def test_the_list_shows_what_was_typed_or_else_the_names(store: ChatStore) -> None:
+    chat = store.create_conversation("Rome").id
+    large = Attachment("large.txt", "word " * 100_000)
+    for message, preview in (
+        (compose([large, FILE], "When was it\n*founded*?"), "When was it *founded*?"),
+        (compose([large, FILE], ""), "large.txt, years of Rome.py"),
+        ("Attached file: not quite", "Attached file: not quite"),
+    ):
+        store.add_message(chat, "user", message)
+        assert store.conversations()[0].preview == preview
+    store.delete(chat)
+    assert store.deleted()[0][0].preview == "Attached file: not quite"
+
+
 def test_searches_find_names_and_contents(store: ChatStore) -> None:
     chat = filled(store)
     for sought in ("years of rome.py", "print(-753)", "founded"):

@@ -214,3 +214,16 @@ def test_a_draft_with_files_is_on_the_disk(qtbot: QtBot, window: MainWindow, tmp
     opened = open_store(database_path())
     assert parse(opened.store.draft(None)).attachments == (NOTE,)
     opened.store.close()
+
+
+def test_copying_a_question_copies_its_files_only_on_request(qtbot: QtBot, window: MainWindow) -> None:
+    whole = compose([NOTE], "When?")
+    window.session.send(whole)
+    qtbot.waitUntil(lambda: len(window.page.view.views) == 2 and not window.session.busy, timeout=5000)
+    tools = window.page.view.views[0].tools
+    tools.copy.click()
+    assert QGuiApplication.clipboard().text() == "When?"
+    menu = tools.menu()
+    next(action for action in menu.actions() if "with its files" in action.text()).trigger()
+    menu.deleteLater()
+    assert QGuiApplication.clipboard().text() == whole

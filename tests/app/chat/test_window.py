@@ -158,7 +158,7 @@ def test_an_interrupted_answer_says_so(qtbot: QtBot, window: MainWindow, storage
     storage.run(leave_behind).then(window.session.open)
     qtbot.waitUntil(lambda: len(window.page.view.views) == 2, timeout=5000)
     assert "The program ended while this answer was being written" in answer(window).notice.text
-    assert answer(window).notice.button.text() == "Regenerate"
+    assert answer(window).notice.button.text() == "Continue"
 
 
 def test_copying_an_answer_copies_its_source(
