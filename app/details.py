@@ -20,6 +20,16 @@ class DetailsText(QPlainTextEdit):
         self.setAccessibleName(name)
         self.setMinimumHeight(self.fontMetrics().height() * 8)
 
+    def show_columns(self, columns: int, *, rows: int) -> None:
+        """Be large enough for so many characters and lines, if the screen is."""
+        beside = self.verticalScrollBar().sizeHint().width() + 2 * (
+            self.frameWidth() + round(self.document().documentMargin())
+        )
+        room = self.screen().availableSize()
+        width = round(self.fontMetrics().horizontalAdvance("0") * columns) + beside
+        self.setMinimumWidth(min(width, round(room.width() * 0.85)))
+        self.setMinimumHeight(min(self.fontMetrics().height() * rows, room.height() // 2))
+
     def copy_all(self) -> None:
         """Put all of it on the clipboard."""
         QGuiApplication.clipboard().setText(self.toPlainText())

@@ -100,8 +100,7 @@ class ChipRow(QWidget):
     @property
     def natural_width(self) -> int:
         """Pixels that all chips take side by side; 0 without any."""
-        widths = [chip.sizeHint().width() for chip in self.chips]
-        return sum(widths) + self._flow.spacing() * max(0, len(widths) - 1)
+        return self._flow.line_width()
 
     def show_files(self, files: Sequence[Attachment]) -> None:
         """Show these; chips of files that stay are kept, with the keyboard at them."""

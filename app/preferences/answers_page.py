@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from app.chat.undo_bar import UndoBar
 from app.i18n import tr
@@ -19,6 +19,7 @@ from app.presets.words import recommended, values_words
 from app.settings import SettingsStore, registry
 from app.theme import mark
 from app.widgets.buttons import push_button
+from app.widgets.folding import ButtonRow
 from app.widgets.labels import heading, hint
 from engine.errors import EngineError
 from engine.params import GenerationParams
@@ -78,12 +79,7 @@ class AnswersPage(SettingsPage):
         column.addWidget(self.list, 1)
         column.addWidget(self.values)
         for buttons in ((self.new, self.edit, self.rename, self.delete), (self.take, self.give)):
-            row = QHBoxLayout()
-            row.setSpacing(8)
-            for button in buttons:
-                row.addWidget(button)
-            row.addStretch(1)
-            column.addLayout(row)
+            column.addWidget(ButtonRow(buttons, self))
         column.addWidget(self.told)
         column.addWidget(self.undo)
         self.content.addLayout(column, 1)

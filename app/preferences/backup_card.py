@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
 
 from app.backup.contents import DATABASE, Manifest
 from app.backup.staging import discard, stage
@@ -20,6 +20,7 @@ from app.settings import SettingsStore, registry
 from app.theme import mark
 from app.widgets.background import Background
 from app.widgets.buttons import push_button
+from app.widgets.folding import beside_buttons
 from app.widgets.labels import TextLabel, heading, hint
 from app.widgets.task import Task
 from engine.errors import EngineError
@@ -48,15 +49,8 @@ class BackupCard(QFrame):
             "One file with your chats, settings, presets and calibrations, but not the models. Restoring "
             "moves what is here now into a folder of its own; nothing is deleted."
         )
-        texts = QVBoxLayout()
-        texts.setSpacing(4)
-        for widget in (heading(tr("Backup"), self), hint(explanation, self), self.state):
-            texts.addWidget(widget)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(16, 12, 16, 12)
-        layout.addLayout(texts, 1)
-        layout.addWidget(self.make)
-        layout.addWidget(self.restore)
+        texts = (heading(tr("Backup"), self), hint(explanation, self), self.state)
+        beside_buttons(self, texts, (self.make, self.restore))
 
     def back_up_to(self, target: Path) -> Task[Manifest]:
         """Make a backup; says so in the card."""

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from app.calibrations import moment_text
 from app.i18n import tr
 from app.theme import mark
 from app.widgets.background import Background
 from app.widgets.buttons import push_button
+from app.widgets.folding import beside_buttons
 from app.widgets.labels import TextLabel, heading, hint
 from app.wizard.offers import Knowledge
 from engine.errors import EngineError
@@ -45,15 +46,8 @@ class CalibrationCard(QFrame):
         self.run.setToolTip(tr("Measures this computer again with the current model. About a minute."))
         self.history = push_button(tr("&History…"), self.history_requested.emit, self)
         self.history.setToolTip(tr("Earlier calibrations: compare them, or take one back."))
-        texts = QVBoxLayout()
-        texts.setSpacing(4)
-        for widget in (heading(tr("Calibration"), self), self.state, self.warning, self.details):
-            texts.addWidget(widget)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(16, 12, 16, 12)
-        layout.addLayout(texts, 1)
-        layout.addWidget(self.history)
-        layout.addWidget(self.run)
+        texts = (heading(tr("Calibration"), self), self.state, self.warning, self.details)
+        beside_buttons(self, texts, (self.history, self.run))
         self._show(None, "")
 
     def look(self, model: Path | None) -> None:

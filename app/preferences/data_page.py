@@ -27,6 +27,7 @@ from app.settings import OPTIONS, SettingsStore
 from app.theme import mark
 from app.widgets.buttons import push_button
 from app.widgets.elided import ElidedText
+from app.widgets.folding import ButtonRow
 from app.widgets.labels import hint
 from app.wizard.offers import Knowledge
 from engine.errors import EngineError
@@ -52,13 +53,16 @@ class DataPage(SettingsPage):
         self._rows.setVerticalSpacing(10)
         self._rows.setColumnStretch(1, 1)
         self.paths: dict[str, ElidedText] = {}
-        self.folder = self._add(card, tr("Data folder"), data_dir(), tr("&Open folder"))
+        self._add(card, tr("Data folder"), data_dir())
         self._add(card, tr("Conversations"), database_path())
         self._add(card, tr("Settings"), settings_path())
         self._add(card, tr("Presets"), presets_path())
         self._add(card, tr("Models"), models_dir())
         self._add(card, tr("Calibrations"), profiles_dir())
-        self.log = self._add(card, tr("Log"), log_path(), tr("Open &log"))
+        self._add(card, tr("Log"), log_path())
+        self.folder = push_button(tr("&Open folder"), lambda: self._open(data_dir()), card)
+        self.log = push_button(tr("Open &log"), lambda: self._open(log_path()), card)
+        self._rows.addWidget(ButtonRow((self.folder, self.log), card), self._rows.rowCount(), 0, 1, 2)
         self.content.addWidget(card)
         self.backup = BackupCard(settings, self)
         self.backup.restart_requested.connect(self.restart_requested)
@@ -90,7 +94,7 @@ class DataPage(SettingsPage):
         super().close_page()
         self.support.forget()
 
-    def _add(self, card: QFrame, name: str, path: Path, action: str = "") -> QWidget:
+    def _add(self, card: QFrame, name: str, path: Path) -> None:
         row = self._rows.rowCount()
         label = hint(name, card)
         label.setWordWrap(False)
@@ -98,10 +102,6 @@ class DataPage(SettingsPage):
         shown.setAccessibleName(f"{name}: {path}")
         self._rows.addWidget(label, row, 0)
         self._rows.addWidget(shown, row, 1)
-        button = push_button(action, lambda: self._open(path), card)
-        button.setVisible(bool(action))
-        self._rows.addWidget(button, row, 2)
-        return button
 
     def _open(self, path: Path) -> None:
         """Open a file or folder with the desktop's program for it; for a missing file, its folder."""

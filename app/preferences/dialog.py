@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtCore import QSize, QTimer, Signal, Slot
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QFrame,
@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QListWidgetItem,
     QScrollArea,
     QStackedWidget,
+    QStyle,
     QVBoxLayout,
     QWidget,
 )
@@ -33,7 +34,7 @@ from app.preferences.simple_pages import ChatsPage, DesktopPage
 from app.presets.store import PresetStore
 from app.settings import Option, SettingsStore
 from app.shortcuts.shortcuts import Shortcuts
-from app.theme import mark
+from app.theme import mark, theme
 from app.widgets.buttons import push_button
 from app.widgets.frames import scrolling, separator
 from app.widgets.labels import hint
@@ -114,22 +115,20 @@ class PreferencesDialog(LaidOutDialog):
         self.close_button.setDefault(True)
         self.finished.connect(self._on_finished)
         self._lay_out()
-        unit = self.fontMetrics().height()
-        room = self.screen().availableSize()
-        self.setMinimumSize(min(unit * 34, room.width()), min(unit * 20, room.height()))
-        self.resize(min(unit * 52, room.width()), min(unit * 38, round(room.height() * 0.92)))
+        self._set_least_size()
+        theme().changed.connect(self._soon_set_least_size)
+        unit, room = self.fontMetrics().height(), self.screen().availableSize()
+        self.resize(min(unit * 56, room.width()), min(unit * 38, round(room.height() * 0.92)))
         self.list.setFocus()
 
     def _lay_out(self) -> None:
-        side = QFrame(self)
+        side = self._side = QFrame(self)
         mark(side, surface=True)
         column = QVBoxLayout(side)
         column.setContentsMargins(12, 20, 12, 20)
         column.setSpacing(10)
         column.addWidget(self.search)
         column.addWidget(self.list, 1)
-        widest = max(self.fontMetrics().horizontalAdvance(page.name) for page in self.pages)
-        side.setFixedWidth(widest + 72)
         buttons = QHBoxLayout()
         buttons.setContentsMargins(28, 12, 28, 16)
         buttons.addWidget(hint(tr("Changes apply at once."), self), 1)
@@ -150,6 +149,23 @@ class PreferencesDialog(LaidOutDialog):
         layout.setSpacing(0)
         layout.addWidget(side)
         layout.addLayout(right, 1)
+
+    @Slot()
+    def _soon_set_least_size(self) -> None:
+        """A page has the present font only once it has been shown and laid out with it."""
+        QTimer.singleShot(0, self, self._set_least_size)
+
+    @Slot()
+    def _set_least_size(self) -> None:
+        """As narrow as the pages can be, in the present font and zoom, but never larger than the screen."""
+        names = max(self.fontMetrics().horizontalAdvance(page.name) for page in self.pages)
+        side = names + round(72 * theme().scale)
+        self._side.setFixedWidth(side)
+        bar = self.style().pixelMetric(QStyle.PixelMetric.PM_ScrollBarExtent)
+        widest = side + bar + max(page.minimumSizeHint().width() for page in self.pages)
+        room = self.screen().availableSize()
+        low = self.fontMetrics().height() * 20
+        self.setMinimumSize(min(widest, room.width()), min(low, room.height()))
 
     def show_page(self, page: SettingsPage) -> None:
         """Turn to `page`."""
@@ -211,6 +227,7 @@ class PreferencesDialog(LaidOutDialog):
         self._unmark()
         self.stack.setCurrentIndex(row)
         self._show_reset()
+        self._soon_set_least_size()
 
     def _show_reset(self) -> None:
         options = self.pages[self.list.currentRow()].options

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 
 from app.i18n import tr
 from app.preferences.binding import Binding
+from app.widgets.inset import inset
 from app.widgets.wheel import guard_wheel
 
 Choices = Sequence[tuple[str, str]]
@@ -83,6 +84,7 @@ def _spin(binding: Binding, parent: QWidget, automatic: str) -> QSpinBox:
     box = QSpinBox(parent)
     box.setRange(int(option.minimum or 0), int(option.maximum or _INT_LIMIT))
     box.setSpecialValueText(automatic)
+    inset(box)
     box.setKeyboardTracking(False)
 
     def show(value: int) -> None:
@@ -103,6 +105,7 @@ def _double(binding: Binding, parent: QWidget, automatic: str) -> QDoubleSpinBox
     box.setRange(float(option.minimum or 0), float(option.maximum or _INT_LIMIT))
     box.setSingleStep(0.05 if (option.maximum or 0) <= 10 else 0.5)
     box.setSpecialValueText(automatic)
+    inset(box)
     box.setKeyboardTracking(False)
 
     def show(value: float) -> None:

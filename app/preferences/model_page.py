@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from app.i18n import tr
 from app.precision import activations_consequence, precision_consequence
@@ -18,6 +18,7 @@ from app.settings import SettingsStore, is_as_set, load_options, registry
 from app.theme import mark
 from app.widgets.buttons import push_button
 from app.widgets.elided import ElidedText
+from app.widgets.folding import beside_buttons
 from app.widgets.labels import TextLabel, heading
 from app.wizard import visit
 from app.wizard.dialog import WizardDialog
@@ -92,15 +93,8 @@ class ModelPage(SettingsPage):
         mark(self.model_path, muted=True)
         self.choose = push_button(tr("Choose another &model…"), self._choose, card)
         self.open_folder = push_button(tr("Open &folder"), self._open_folder, card)
-        texts = QVBoxLayout()
-        texts.setSpacing(4)
-        for widget in (heading(tr("Model"), card), self.model_name, self.model_path):
-            texts.addWidget(widget)
-        layout = QHBoxLayout(card)
-        layout.setContentsMargins(16, 12, 16, 12)
-        layout.addLayout(texts, 1)
-        layout.addWidget(self.open_folder)
-        layout.addWidget(self.choose)
+        texts = (heading(tr("Model"), card), self.model_name, self.model_path)
+        beside_buttons(card, texts, (self.open_folder, self.choose))
         return card
 
     def _reload_notice(self) -> QFrame:
@@ -108,9 +102,7 @@ class ModelPage(SettingsPage):
         mark(notice, notice="info")
         text = TextLabel(tr("Some changes take effect when the model is loaded again."), notice)
         self.reload = push_button(tr("&Load again now"), self._reload, notice)
-        layout = QHBoxLayout(notice)
-        layout.addWidget(text, 1)
-        layout.addWidget(self.reload)
+        beside_buttons(notice, (text,), (self.reload,))
         return notice
 
     @Slot()

@@ -13,6 +13,7 @@ from app.preferences.editors import Choices, make_editor
 from app.settings import Option, SettingsStore
 from app.theme import mark, theme
 from app.widgets.buttons import icon_button
+from app.widgets.folding import FoldingLayout
 from app.widgets.labels import TextLabel, hint
 
 _MARK_WIDTH = 26  # pixels of a check box before its words; the style sheet's sizes
@@ -51,7 +52,9 @@ class OptionRow(QFrame):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        column = QVBoxLayout()
+        right = QWidget(self)
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3)
         line = QHBoxLayout()
         line.setSpacing(4)
@@ -61,10 +64,9 @@ class OptionRow(QFrame):
         column.addLayout(line)
         column.addWidget(self.complaint)
         column.addWidget(self.help)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(8, 6, 8, 6)
-        layout.setSpacing(12)
         characters = self.fontMetrics().averageCharWidth()
+        layout = FoldingLayout(self, lead=characters * _LABEL_IN_CHARACTERS)
+        layout.setContentsMargins(8, 6, 8, 6)
         if isinstance(self.editor, QCheckBox):  # the explanation in line with its words
             self.help.setContentsMargins(round(_MARK_WIDTH * theme().scale), 0, 0, 0)
         else:
@@ -74,9 +76,8 @@ class OptionRow(QFrame):
             label.setBuddy(self.editor)
             label.setWordWrap(True)
             label.setContentsMargins(0, 6, 0, 0)
-            label.setFixedWidth(characters * _LABEL_IN_CHARACTERS)
-            layout.addWidget(label, 0, Qt.AlignmentFlag.AlignTop)
-        layout.addLayout(column, 1)
+            layout.addWidget(label)
+        layout.addWidget(right)
 
     @staticmethod
     def _keep_its_place(button: QWidget) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QModelIndex, Qt, QTimer, Slot
-from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
 from app.focus import scroll_to
 from app.i18n import tr
@@ -17,6 +17,7 @@ from app.shortcuts.shortcuts import Shortcuts
 from app.shortcuts.words import explain
 from app.theme import mark
 from app.widgets.buttons import push_button
+from app.widgets.folding import ButtonRow
 from app.widgets.labels import TextLabel
 from engine.errors import EngineError
 
@@ -63,10 +64,6 @@ class ShortcutsPage(SettingsPage):
         self._fill()
 
     def _lay_out(self) -> None:
-        buttons = QHBoxLayout()
-        for button in (self.change, self.remove, self.reset):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
         text = tr("Choose a command, press “Change”, then the keys it is to have. Fixed keys cannot change.")
         self.content.setSpacing(10)
         self.add_hint(text)
@@ -74,7 +71,7 @@ class ShortcutsPage(SettingsPage):
         self.content.addWidget(self.list, 1)
         self.content.addWidget(self.message)
         self.content.addWidget(self.take, 0, Qt.AlignmentFlag.AlignLeft)
-        self.content.addLayout(buttons)
+        self.content.addWidget(ButtonRow((self.change, self.remove, self.reset), self))
         self.content.addWidget(self.reset_all, 0, Qt.AlignmentFlag.AlignLeft)
         words = tr("keys keyboard hotkeys accelerators bindings commands change")
         self.add_place("shortcuts", tr("Keyboard shortcuts"), words, self.list, self.search)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QDialogButtonBox, QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QFrame, QVBoxLayout, QWidget
 
 from app.details import DetailsText
 from app.diagnostics import gather, report, settings_lines
@@ -13,6 +13,7 @@ from app.settings import SettingsStore
 from app.theme import mark
 from app.widgets.background import Background
 from app.widgets.buttons import push_button
+from app.widgets.folding import beside_buttons
 from app.widgets.labels import TextLabel, heading, hint
 from app.wizard.offers import Knowledge
 
@@ -35,14 +36,8 @@ class SupportCard(QFrame):
             "What somebody who helps you needs to know: this computer, versions, settings, calibration and "
             "the last errors. No word of your chats, their titles or your system prompt is in it."
         )
-        texts = QVBoxLayout()
-        texts.setSpacing(4)
-        texts.addWidget(heading(tr("When something goes wrong"), self))
-        texts.addWidget(hint(explanation, self))
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(16, 12, 16, 12)
-        layout.addLayout(texts, 1)
-        layout.addWidget(self.copy)
+        texts = (heading(tr("When something goes wrong"), self), hint(explanation, self))
+        beside_buttons(self, texts, (self.copy,))
 
     def forget(self) -> None:
         """The dialog is being closed: no answer is wanted any more."""
@@ -63,8 +58,7 @@ class SupportCard(QFrame):
             TextLabel(tr("The report is on the clipboard. This is all of it:"), content, bold=True)
         )
         details = DetailsText(text, tr("Diagnostic report"), content)
-        details.setMinimumWidth(details.fontMetrics().averageCharWidth() * 84)
-        details.setMinimumHeight(details.fontMetrics().height() * 18)
+        details.show_columns(84, rows=18)
         column.addWidget(details)
         details.copy_all()
         dialog = self.shown = MessageDialog(self.window(), tr("Diagnostic report"), content)

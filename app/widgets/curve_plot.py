@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import log2
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QAccessible, QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -16,6 +16,7 @@ from engine.units import format_seconds
 
 Points = Sequence[tuple[int, float]]  # token count, seconds
 _MARGIN = 6
+_WRAPPED = int(Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap)
 
 
 class CurvePlot(QWidget):
@@ -60,22 +61,30 @@ class CurvePlot(QWidget):
         line = self.fontMetrics().height()
         highest = max(seconds for points in self._curves.values() for _, seconds in points)
         most = max(tokens for points in self._curves.values() for tokens, _ in points)
-        top = line * (len(self._curves) + 0.6)
+        width = self.width() - 2 * _MARGIN
+        names = [self._legend(name, points) for name, points in self._curves.items()]
+        heights = [self._text_height(text, width) for text in names]
+        top = sum(heights) + line * 0.6
         area = QRectF(_MARGIN, top, self.width() - 2 * _MARGIN, self.height() - top - line * 1.4)
         painter.setPen(QPen(colors.border, 1))
         painter.drawLine(area.bottomLeft(), area.bottomRight())
         painter.drawLine(area.topLeft(), area.bottomLeft())
         self._paint_ticks(painter, area, most)
         shades = (colors.cpu, colors.gpu, colors.streamed)
-        for index, (name, points) in enumerate(self._curves.items()):
+        for index, points in enumerate(self._curves.values()):
             color = shades[index % len(shades)]
-            legend = QRectF(_MARGIN, index * line, self.width() - 2 * _MARGIN, line)
-            text = tr("{name} ≤ {time}", name=name, time=format_seconds(max(s for _, s in points)))
-            text = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(legend.width()))
+            legend = QRectF(_MARGIN, sum(heights[:index]), width, heights[index])
             painter.setPen(color)
-            painter.drawText(legend, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+            painter.drawText(legend, _WRAPPED, names[index])
             placed = [_placed(area, tokens, seconds, most, highest) for tokens, seconds in points]
             _paint_curve(painter, placed, color)
+
+    @staticmethod
+    def _legend(name: str, points: Points) -> str:
+        return tr("{name}: up to {time}", name=name, time=format_seconds(max(time for _, time in points)))
+
+    def _text_height(self, text: str, width: int) -> int:
+        return self.fontMetrics().boundingRect(QRect(0, 0, width, self.height()), _WRAPPED, text).height()
 
     def _paint_ticks(self, painter: QPainter, area: QRectF, most: int) -> None:
         painter.setPen(theme().colors.muted)

@@ -70,6 +70,11 @@ class FlowLayout(QLayout):
                 left += width + self.spacing()
             top += height + self.spacing()
 
+    def line_width(self) -> int:
+        """The width of all widgets side by side."""
+        widths = [item.sizeHint().width() for item in self._items]
+        return sum(widths) + self.spacing() * max(0, len(widths) - 1)
+
     def _lines(self, width: int) -> list[tuple[list[QLayoutItem], int]]:
         """The widgets of each line, and its height."""
         lines: list[tuple[list[QLayoutItem], int]] = []

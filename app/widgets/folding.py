@@ -1,0 +1,146 @@
+"""Two parts side by side, or the second below the first where the place is too narrow for that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtWidgets import QFrame, QLayout, QLayoutItem, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from app.widgets.flow import FlowLayout
+
+_TEXT_IN_CHARACTERS = 26  # that are to be had beside buttons: in a narrower column nobody likes to read
+
+
+class FoldingLayout(QLayout):
+    """The layout of the two widgets that are added to it.
+
+    With a `lead`, the first has that width (pixels) beside the second, which gets the rest. Without, the
+    second, such as buttons, has the width that it would like and is halfway up the first. The first gets the
+    rest then, at least `least` pixels.
+    """
+
+    def __init__(self, parent: QWidget, *, lead: int = 0, least: int = 0) -> None:
+        super().__init__(parent)
+        self._lead, self._least = lead, least
+        self._items: list[QLayoutItem] = []
+        self.setSpacing(12)
+
+    def addItem(self, item: QLayoutItem) -> None:
+        """Called by `addWidget`."""
+        self._items.append(item)
+
+    def count(self) -> int:
+        """How many parts there are."""
+        return len(self._items)
+
+    def itemAt(self, index: int) -> QLayoutItem | None:
+        """The part at a place."""
+        return self._items[index] if 0 <= index < len(self._items) else None
+
+    def takeAt(self, index: int) -> QLayoutItem | None:
+        """Take a part out."""
+        return self._items.pop(index) if 0 <= index < len(self._items) else None
+
+    def expandingDirections(self) -> Qt.Orientation:
+        """It takes no more than it is given."""
+        return Qt.Orientation(0)
+
+    def hasHeightForWidth(self) -> bool:
+        """The narrower, the higher."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """The height of the higher part, or of both."""
+        margins = self.contentsMargins()
+        parts = self._places(width - margins.left() - margins.right())
+        return max((part.bottom() + 1 for part in parts), default=0) + margins.top() + margins.bottom()
+
+    def sizeHint(self) -> QSize:
+        """Both side by side."""
+        margins = self.contentsMargins()
+        width = self._beside_width() + margins.left() + margins.right()
+        return QSize(width, self.heightForWidth(width))
+
+    def minimumSize(self) -> QSize:
+        """As wide as the wider part; the height follows from the width."""
+        margins = self.contentsMargins()
+        size = QSize()
+        for item in self._items:
+            size = size.expandedTo(item.minimumSize())
+        return size.grownBy(margins)
+
+    def setGeometry(self, rect: QRect) -> None:
+        """Place the parts."""
+        super().setGeometry(rect)
+        inner = rect.marginsRemoved(self.contentsMargins())
+        parent = self.parentWidget()
+        mirrored = parent is not None and parent.isRightToLeft()
+        for item, place in zip(self._items, self._places(inner.width()), strict=True):
+            moved = place.translated(inner.topLeft())
+            if mirrored:
+                moved.moveRight(inner.right() - place.left())
+            item.setGeometry(moved)
+
+    def _beside_width(self) -> int:
+        """Pixels that both take side by side."""
+        if len(self._items) < 2:
+            return self.minimumSize().width()
+        first, second = self._items
+        if self._lead:
+            return self._lead + self.spacing() + second.minimumSize().width()
+        return max(self._least, first.minimumSize().width()) + self.spacing() + second.sizeHint().width()
+
+    def _places(self, width: int) -> list[QRect]:
+        """Where the parts lie in a rectangle of this width."""
+        if len(self._items) < 2:
+            return [QRect(0, 0, width, _height(item, width)) for item in self._items]
+        first, second = self._items
+        if width < self._beside_width():
+            top = QRect(0, 0, width, _height(first, width))
+            return [top, QRect(0, top.height() + self.spacing() // 2, width, _height(second, width))]
+        left = self._lead or width - self.spacing() - second.sizeHint().width()
+        right = width - self.spacing() - left
+        heights = _height(first, left), _height(second, right)
+        down = 0 if self._lead else max(0, heights[0] - heights[1]) // 2
+        return [
+            QRect(0, 0, left, heights[0] if self._lead else max(heights)),
+            QRect(left + self.spacing(), down, right, heights[1]),
+        ]
+
+
+class ButtonRow(QWidget):
+    """Buttons in a line, or in several where there is no room for one."""
+
+    def __init__(self, buttons: Sequence[QPushButton], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._flow = FlowLayout(self, spacing=8)
+        for button in buttons:
+            self._flow.addWidget(button)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def sizeHint(self) -> QSize:
+        """All in one line."""
+        width = self._flow.line_width()
+        return QSize(width, self._flow.heightForWidth(width))
+
+
+def _height(item: QLayoutItem, width: int) -> int:
+    return item.heightForWidth(width) if item.hasHeightForWidth() else item.sizeHint().height()
+
+
+def beside_buttons(frame: QFrame, texts: Sequence[QWidget], buttons: Sequence[QPushButton]) -> FoldingLayout:
+    """Lay a card out: texts, and buttons beside them, or below where the card is narrow."""
+    words = QWidget(frame)
+    column = QVBoxLayout(words)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(4)
+    for text in texts:
+        column.addWidget(text)
+    layout = FoldingLayout(frame, least=frame.fontMetrics().averageCharWidth() * _TEXT_IN_CHARACTERS)
+    layout.setContentsMargins(16, 12, 16, 12)
+    layout.addWidget(words)
+    layout.addWidget(ButtonRow(buttons, frame))
+    return layout
