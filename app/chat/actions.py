@@ -53,8 +53,9 @@ class MessageActions(QWidget):
         """Offer what fits the message; nothing while it is being written."""
         self._row, self._last = row, last
         ended, answer = row.state is not MessageState.STREAMING, row.role == "assistant"
-        for button in (self.copy, self.edit, self.more):
+        for button in (self.edit, self.more):
             button.setVisible(ended)
+        self.copy.setVisible(ended and bool(row.content))
         self.redo.setVisible(ended and answer and last)
         self.go_on.setVisible(ended and last and can_continue(row))
         several = ended and len(row.versions) > 1

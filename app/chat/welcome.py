@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
 
@@ -73,6 +73,8 @@ class Welcome(QScrollArea):
     def _fit(self) -> None:
         for button in self.buttons:
             button.fit(self.viewport().width() - 2 * _SIDE)
+        # The area does not always hear of it when it is shown for the first time in another width.
+        QCoreApplication.postEvent(self, QEvent(QEvent.Type.LayoutRequest))
 
     def _suggest(self, text: str) -> None:
         self.suggested.emit(text)

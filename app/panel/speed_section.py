@@ -57,7 +57,7 @@ class SpeedSection(QWidget):
         """How much of the context an answer used, or what the model has."""
         stats = shown.stats
         length = stats.context_length if stats else status.context_length if status else 0
-        used = stats.context_used if stats else status.context_used if status else 0
+        used = stats.context_used if stats else 0  # what the engine remembers is of another chat
         if not length:
             self.context.show_amount(DASH, [])
             return
