@@ -94,6 +94,14 @@ def parse(message: str) -> Parts:
     return Parts(tuple(files), message[place:])
 
 
+def parts_of(message: str) -> tuple[str, str]:
+    """The files of a message as they stand in it, and what was typed; `BETWEEN` is between the two."""
+    typed = parse(message).text
+    if len(typed) == len(message):
+        return "", message
+    return (message[: -len(typed) - len(BETWEEN)], typed) if typed else (message, "")
+
+
 def merged(first: str, second: str) -> str:
     """Two messages as one: the files of both, then what was typed for one after the other."""
     if not first or not second:

@@ -32,7 +32,7 @@ _DEFAULTS: dict[str, tuple[Sequence[object], object]] = {
     "archived": ((0, 1), 0),
 }
 _COUNTED = ("conversation", "message")
-_OF_CHATS = ("draft", "next_message", "deleted_turn")  # what goes with a chat that is lost
+_OF_CHATS = ("draft", "draft_files", "next_message", "deleted_turn")  # what goes with a chat that is lost
 
 
 @dataclass(frozen=True)

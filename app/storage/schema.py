@@ -129,7 +129,25 @@ _VERSION_5 = (
     "CREATE INDEX deleted_turn_conversation ON deleted_turn (conversation_id)",
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
+# The files of a draft, apart from its words: these are written again each second, files may be large. (In
+# drafts of older versions both stand together in `draft`.)
+_VERSION_6 = (
+    """
+    CREATE TABLE draft_files (
+        conversation_id INTEGER UNIQUE REFERENCES conversation (id) ON DELETE CASCADE,
+        content TEXT NOT NULL CHECK (typeof(content) = 'text')
+    )
+    """,
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (
+    _VERSION_1,
+    _VERSION_2,
+    _VERSION_3,
+    _VERSION_4,
+    _VERSION_5,
+    _VERSION_6,
+)
 
 
 def version_of(connection: sqlite3.Connection) -> int:

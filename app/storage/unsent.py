@@ -6,7 +6,7 @@ the text (`app.attachments.form`).
 
 from __future__ import annotations
 
-from app.attachments.form import merged
+from app.attachments.form import BETWEEN, merged, parts_of
 from app.i18n import tr
 from app.storage import messages as table
 from app.storage.base import Store
@@ -20,12 +20,12 @@ class Unsent(Store):
     def draft(self, conversation_id: int | None) -> str:
         """What was typed but not sent in a chat."""
         with reading(self.path, tr("The draft could not be read.")):
-            return self._unsent("draft", conversation_id)
+            return self._draft(conversation_id)
 
     def save_draft(self, conversation_id: int | None, text: str) -> None:
         """Keep what is typed; empty removes it."""
         with transaction(self._db, self.path, tr("The draft could not be saved.")):
-            self._keep("draft", conversation_id, text)
+            self._keep_draft(conversation_id, text)
 
     def next_message(self, conversation_id: int | None) -> str:
         """What waits to be sent in a chat."""
@@ -40,11 +40,11 @@ class Unsent(Store):
     def take_back_next(self, conversation_id: int | None) -> str:
         """Put a message that waits in front of the draft: nothing will send it. Returns the draft."""
         with transaction(self._db, self.path, tr("The waiting message could not be taken back.")):
-            draft = self._unsent("draft", conversation_id)
+            draft = self._draft(conversation_id)
             waiting = self._unsent("next_message", conversation_id)
             if waiting:
                 draft = merged(waiting, draft)
-                self._keep("draft", conversation_id, draft)
+                self._keep_draft(conversation_id, draft)
                 self._keep("next_message", conversation_id, "")
             return draft
 
@@ -66,6 +66,17 @@ class Unsent(Store):
                 self._db.execute(insert, (clean_text(text), message_id))
 
     # Inside a transaction
+
+    def _draft(self, conversation_id: int | None) -> str:
+        parts = (self._unsent(table, conversation_id) for table in ("draft_files", "draft"))
+        return BETWEEN.join(part for part in parts if part)
+
+    def _keep_draft(self, conversation_id: int | None, text: str) -> None:
+        files, typed = parts_of(clean_text(text))
+        self._keep("draft", conversation_id, typed)
+        query = "SELECT 1 FROM draft_files WHERE conversation_id IS ? AND content = ?"
+        if not files or self._db.execute(query, (conversation_id, files)).fetchone() is None:
+            self._keep("draft_files", conversation_id, files)
 
     def _unsent(self, table: str, conversation_id: int | None) -> str:
         query = f"SELECT content FROM {table} WHERE conversation_id IS ?"

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.attachments.form import Attachment, Parts, compose, merged, parse, with_files
+from app.attachments.form import Attachment, Parts, compose, merged, parse, parts_of, with_files
 
 # Letters that the form itself is made of come often.
 PIECES = st.sampled_from(
@@ -66,6 +66,15 @@ def test_two_messages_become_one() -> None:
     assert parse(both) == Parts((one, Attachment("a (2).txt", "y")), "first\nsecond")
     assert merged("", "b") == merged("b", "") == "b"
     assert parse(merged(compose([one], ""), "b")) == Parts((one,), "b")
+
+
+@given(FILES, TEXTS)
+def test_files_and_words_come_apart_as_they_stand_in_the_message(files: list[Attachment], text: str) -> None:
+    message = compose(files, text)
+    stands, typed = parts_of(message)
+    assert "\n\n".join(part for part in (stands, typed) if part) == message
+    assert typed == parse(message).text
+    assert parse(stands).attachments == parse(message).attachments
 
 
 @given(FILES, FILES)

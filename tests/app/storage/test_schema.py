@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.attachments.form import Attachment, compose
 from app.storage import MessageState, StorageError, open_store
 from app.storage.database import connect
 from app.storage.schema import MIGRATIONS, migrate, version_of
@@ -137,6 +138,8 @@ def test_every_released_file_becomes_the_newest(tmp_path: Path, script: Path) ->
     assert [row.seen_from for row in rows] == [None, None, None, None, 5 if fourth else None]
     assert (rome.conversation.parameters or {}).get("preset") == ("precise" if fourth else None)
     assert opened.store.draft(rome.conversation.id) == "Thank"
+    files = compose([Attachment("note.txt", "In 753 BC.")], "")
+    assert opened.store.draft(draftless.conversation.id) == (files if script.stem >= "v6" else "")
     waiting = [opened.store.next_message(chat) for chat in (rome.conversation.id, None)]
     assert waiting == (["And Lyon?", "new, too"] if int(script.stem[1:]) >= 3 else ["", ""])
     edits = opened.store.edits(rome.conversation.id)

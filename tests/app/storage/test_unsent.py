@@ -43,3 +43,31 @@ def test_what_waits_goes_with_its_chat(store: ChatStore, clock: Any) -> None:
     clock.now += timedelta(days=8)
     store.purge()
     assert store.next_message(chat) == ""
+
+
+def test_files_of_a_draft_are_not_written_again_with_each_word(store: ChatStore) -> None:
+    chat = store.create_conversation().id
+    files = [Attachment("large.txt", "word " * 200_000), Attachment("note.txt", "x")]
+    written: list[str] = []
+    store._db.set_trace_callback(written.append)
+    for typed in ("", "W", "When", "When?", "", "Wh"):
+        store.save_draft(chat, compose(files, typed))
+        assert store.draft(chat) == compose(files, typed)
+    store._db.set_trace_callback(None)
+    assert len([sql for sql in written if sql.startswith("INSERT INTO draft_files")]) == 1
+    store.save_draft(chat, compose(files[1:], "When?"))
+    assert parse(store.draft(chat)) == Parts((files[1],), "When?")
+    store.save_draft(None, "Attached file: nothing")
+    assert store.draft(None) == "Attached file: nothing"
+    for text in ("When?", ""):
+        store.save_draft(chat, text)
+        assert store.draft(chat) == text
+
+
+def test_a_draft_of_an_older_version_has_its_files_among_the_words(store: ChatStore) -> None:
+    old, note = compose([Attachment("old.txt", "x")], "And"), Attachment("note.txt", "y")
+    store._db.execute("INSERT INTO draft (conversation_id, content) VALUES (NULL, ?)", (old,))
+    assert store.draft(None) == old
+    store.save_draft(None, compose([note, *parse(old).attachments], "And then?"))
+    assert parse(store.draft(None)).text == "And then?"
+    assert [file.name for file in parse(store.draft(None)).attachments] == ["note.txt", "old.txt"]
