@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,8 @@ import torch
 from engine.errors import HardwareError, MemoryFullError
 from kernels.errors import KernelsError
 
+_NO_MEMORY = re.compile(r"CUDA\b.*\bout of memory")  # torch's words, and Triton's
+
 
 @contextmanager
 def explained() -> Iterator[None]:
@@ -17,7 +20,8 @@ def explained() -> Iterator[None]:
 
     Raises:
         HardwareError: for a KernelsError.
-        MemoryFullError: for torch.OutOfMemoryError (the GPU's) and MemoryError.
+        MemoryFullError: for torch.OutOfMemoryError (the GPU's), MemoryError, and a RuntimeError in which CUDA
+            says that it got no memory: of the computer's, to pin it, or of its own, for a graph.
     """
     try:
         yield
@@ -32,4 +36,12 @@ def explained() -> Iterator[None]:
     except MemoryError as error:
         raise MemoryFullError(
             "The computer's memory is full.", action="Close other programs, or choose a shorter context."
+        ) from error
+    except RuntimeError as error:
+        if not _NO_MEMORY.search(str(error)):
+            raise
+        raise MemoryFullError(
+            "The graphics card's driver could not get memory.",
+            why="It needs some of the computer's memory for itself, and some of the graphics card's.",
+            action="Close other programs, choose a shorter context, or load again with a smaller budget.",
         ) from error

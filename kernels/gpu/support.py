@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
+OLDEST_CAPABILITY = (8, 0)  # of GPUs that Triton supports
+
 
 def usable(device: torch.device) -> bool:
     """Whether kernels can be compiled and run on `device`."""
@@ -33,6 +35,10 @@ def why_not(device: torch.device) -> str:
         from kernels.gpu.host import add_from_host
     except ImportError:
         return "Triton is not installed"
+    capability = torch.cuda.get_device_capability(device)
+    if capability < OLDEST_CAPABILITY:
+        has, needs = (".".join(map(str, each)) for each in (capability, OLDEST_CAPABILITY))
+        return f"its compute capability is {has}, and Triton's kernels need {needs}"
     # Triton builds its launchers with the system's C compiler, calls ptxas, and keeps what it built in a
     # folder: each of these may be missing or fail.
     try:

@@ -14,6 +14,8 @@ from kernels.errors import PoolError
         (PoolError("The system does not give 9 threads.", "Choose fewer."), HardwareError, "9 threads"),
         (torch.OutOfMemoryError("CUDA out of memory."), MemoryFullError, "graphics card's memory is full"),
         (MemoryError(), MemoryFullError, "computer's memory is full"),
+        (RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be"), MemoryFullError, "driver"),
+        (RuntimeError("Triton Error [CUDA]: out of memory"), MemoryFullError, "driver"),
     ],
 )
 def test_errors_of_libraries_are_said_in_our_words(raised, kind, said):
@@ -23,7 +25,9 @@ def test_errors_of_libraries_are_said_in_our_words(raised, kind, said):
     assert caught.value.__cause__ is raised
 
 
-@pytest.mark.parametrize("raised", [ValueError("a fault"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "raised", [ValueError("a fault"), KeyboardInterrupt(), RuntimeError("CUDA error: an illegal memory access")]
+)
 def test_all_others_stay_what_they_are(raised):
     with pytest.raises(type(raised)) as caught, explained():
         raise raised

@@ -16,7 +16,7 @@ GPU = torch.device("cuda", 0)
 
 @pytest.fixture
 def trial(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """Tensors of the trial lie on the CPU, and nothing is remembered."""
+    """Tensors of the trial lie on the CPU, the GPU is not the oldest, and nothing is remembered."""
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     monkeypatch.setattr(torch, "zeros", lambda *size, device: torch.full(size, 0.0))
     monkeypatch.setattr(
@@ -24,6 +24,7 @@ def trial(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
         "ones",
         lambda *size, dtype=torch.float32, device=None, pin_memory=False: torch.full(size, 1, dtype=dtype),
     )
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
     support.why_not.cache_clear()
     yield monkeypatch
     support.why_not.cache_clear()
@@ -84,6 +85,15 @@ def test_a_kernel_that_does_nothing(trial: pytest.MonkeyPatch) -> None:
 def test_without_triton(trial: pytest.MonkeyPatch) -> None:
     trial.setitem(sys.modules, "triton.errors", None)  # importing it raises ImportError
     assert "not installed" in support.why_not(GPU)
+
+
+@pytest.mark.parametrize("capability", [(7, 0), (7, 5)])
+def test_a_gpu_that_triton_does_not_support_is_not_tried(
+    trial: pytest.MonkeyPatch, capability: tuple[int, int]
+) -> None:
+    trial.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    trial.setattr(host, "add_from_host", None)
+    assert f"capability is 7.{capability[1]}, and" in support.why_not(GPU)
 
 
 def test_interpreted_kernels_do_not_count(trial: pytest.MonkeyPatch) -> None:
