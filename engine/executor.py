@@ -173,6 +173,8 @@ class ExpertExecutor:
         """`run` with a GPU. The host waits for the router's choice and for the CPU's activations."""
         link, stream = self._link, self.stream
         assert stream is not None
+        if layer == 0:
+            self._ahead = None  # of a step that did not get so far
         if len(x) == 1:
             self.begin_decode()
         pairs = link.sorted_pairs(ids)

@@ -62,13 +62,18 @@ def place_popular(popularity: npt.NDArray[np.float64], slots: int, whole: float 
     values[:, -1] += whole - _TIE * experts * np.argsort(np.argsort(_spread(layers))) / layers
     most = np.full(slots + 1, -np.inf)
     most[0] = 0.0
-    taken = np.zeros((layers, slots + 1), dtype=np.int64)
+    taken = np.zeros((layers, slots + 1), dtype=np.int32)
     for layer in range(layers):
-        options = np.full((experts + 1, slots + 1), -np.inf)
+        # Fewer slots for the layers up to here would be more than the others can take.
+        least = max(0, slots - (layers - 1 - layer) * experts)
+        better = np.full(slots + 1, -np.inf)
         for count in range(min(experts, slots) + 1):
-            options[count, count:] = most[: slots + 1 - count] + values[layer, count]
-        taken[layer] = options.argmax(axis=0)
-        most = options.max(axis=0)
+            begin, end = max(count, least), min(layer * experts + count, slots) + 1
+            worth = most[begin - count : max(begin, end) - count] + values[layer, count]
+            gains = worth > better[begin:end]
+            np.copyto(better[begin:end], worth, where=gains)
+            np.copyto(taken[layer, begin:end], count, where=gains)
+        most = better
     resident = np.zeros(popularity.shape, dtype=np.bool_)
     for layer in reversed(range(layers)):
         count = int(taken[layer, slots])

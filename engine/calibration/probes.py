@@ -21,7 +21,7 @@ from engine.executor import ExpertExecutor
 from engine.experts.bank import ExpertBank
 from engine.models.mixtral import MixtralModel
 
-# From decode to a prompt of a thousand tokens; beyond 256 an expert's time is a straight line.
+# Of one expert, from decode to a prompt of a thousand tokens that all experts of a layer share.
 TOKEN_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 # Of one expert in a long chunk of a prompt, for what CPU and GPU divide: activations leave the caches, and
 # 16 cores with AMX take a quarter longer than two counts up to 256 foretell.

@@ -3,6 +3,7 @@
 `kernels.gpu.experts` starts them and describes their arguments. Programs that share weights are neighbours
 (the pair of token and expert is the fastest dimension of the grid), and one program serves up to `MEMBERS`
 pairs of one expert with every weight it reads. Sums have a fixed order: results are the same bits each time.
+Offsets within an expert are of 32 bits, or of 64 with WIDE.
 """
 
 # Triton takes `tuple + tuple`, not `(*tuple, item)`, and mypy knows no type for a tuple that grows.
@@ -49,6 +50,7 @@ def gate_up(
     STRIDE: tl.constexpr,
     FORMAT: tl.constexpr,
     STREAMED: tl.constexpr,
+    WIDE: tl.constexpr,
     PAIRED: tl.constexpr,
     PAIRS: tl.constexpr,
     MEMBERS: tl.constexpr,
@@ -82,6 +84,8 @@ def gate_up(
     COLUMNS: tl.constexpr = (K + BLOCK_GROUPS - 1) // BLOCK_GROUPS
     LENGTH: tl.constexpr = K * ROW_WORDS // WORDS  # units of a row
 
+    if WIDE:
+        panel = panel.to(tl.int64)
     half = tile % 2
     block = data + found.to(tl.int64) * STRIDE
     start = panel * PANEL_BYTES
@@ -167,6 +171,7 @@ def down(
     STRIDE: tl.constexpr,
     FORMAT: tl.constexpr,
     STREAMED: tl.constexpr,
+    WIDE: tl.constexpr,
     PAIRS: tl.constexpr,
     MEMBERS: tl.constexpr,
     SPLITS: tl.constexpr,
@@ -213,6 +218,8 @@ def down(
     acc = (zeros,) * MEMBERS
     for at in range(begin, stop, AT_ONCE):
         panel = at + tl.arange(0, AT_ONCE)
+        if WIDE:
+            panel = panel.to(tl.int64)
         ours = panel < stop
         inside = ours[:, None] & (tile < 2 * K)
         start = panel[:, None] * PANEL_BYTES

@@ -21,6 +21,7 @@ from kernels.shape import PANEL_ROWS, ExpertShape
 SPLITS = 8  # parts that the panels of an expert are divided into for w2
 STRIDE_BYTES = 512  # places begin at multiples of it
 MAX_PAIRS = 64  # of token and expert in a call
+_NARROW = 2**31 - 1  # bytes of an expert up to which 32 bits address them
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,7 @@ def _launch(
         "STRIDE": data.stride(0),
         "FORMAT": shape.format.number,
         "STREAMED": firsts is not None,
+        "WIDE": data.stride(0) > _NARROW,
         "PAIRS": 1 << (pairs - 1).bit_length() if members > 1 else 1,
         "MEMBERS": members,
     }

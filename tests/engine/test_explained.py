@@ -26,7 +26,8 @@ def test_errors_of_libraries_are_said_in_our_words(raised, kind, said):
 
 
 @pytest.mark.parametrize(
-    "raised", [ValueError("a fault"), KeyboardInterrupt(), RuntimeError("CUDA error: an illegal memory access")]
+    "raised",
+    [ValueError("a fault"), KeyboardInterrupt(), RuntimeError("CUDA error: an illegal memory access")],
 )
 def test_all_others_stay_what_they_are(raised):
     with pytest.raises(type(raised)) as caught, explained():

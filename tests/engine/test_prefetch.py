@@ -6,6 +6,7 @@ import torch
 
 from engine.drift import Drift
 from engine.errors import Cancelled
+from engine.events import Phase, Place
 from engine.latency import Curve, LatencyModel
 from engine.models.loader import load_model
 from engine.options import LoadOptions
@@ -60,6 +61,26 @@ def test_a_long_chunk_begins_with_a_copy_for_the_next_layer(loaded, monkeypatch,
     torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
 
 
+def test_it_is_begun_before_whole_layers_for_the_one_behind_them(make_model, monkeypatch):
+    model = make_model(num_hidden_layers=4, num_local_experts=6)
+    resident = np.zeros((4, 6), dtype=bool)
+    resident[[1, 3]] = True
+    options = LoadOptions(device="cpu", threads=1, policy="stream")
+    with load_model(model.path, options, Placement(resident), expert_device=torch.device("cpu")) as loaded:
+        expected = logits(loaded)
+        loaded.residents.empty_slots()
+        loaded.executor.costs = COPYING
+        loaded.counters.reset()
+        told = fetches(loaded, monkeypatch)
+        ours = logits(loaded)
+        counts = loaded.counters.snapshot().counts[Phase.PREFILL]
+    assert {each for each in told if each[0] != each[1]} == {(0, 2)}
+    assert (
+        counts[2, :, Place.STREAMED].sum() == counts[2].sum() == len([each for each in told if each[1] == 2])
+    )
+    torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("costs", [None, CPU_ONLY, Drift(CPU_ONLY)])
 def test_without_the_costs_of_copies_none_is_begun_ahead(loaded, monkeypatch, costs):
     expected = logits(loaded)
@@ -71,7 +92,7 @@ def test_without_the_costs_of_copies_none_is_begun_ahead(loaded, monkeypatch, co
     assert all(running == layer for running, layer in told)
 
 
-def test_a_cancel_after_such_a_copy_leaves_nothing_wrong(loaded):
+def test_a_cancel_after_such_a_copy_leaves_nothing_wrong(loaded, monkeypatch):
     expected = logits(loaded)
     loaded.executor.costs = COPYING
     checks = []
@@ -84,4 +105,7 @@ def test_a_cancel_after_such_a_copy_leaves_nothing_wrong(loaded):
     with pytest.raises(Cancelled):
         logits(loaded, check=check)
     assert loaded.residents.present[1].any()  # what was begun for the layer that was not reached
+    loaded.residents.empty_slots()
+    told = fetches(loaded, monkeypatch)
     torch.testing.assert_close(logits(loaded), expected, atol=1e-5, rtol=1e-5)
+    assert (0, 1) in told  # begun again

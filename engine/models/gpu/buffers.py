@@ -17,8 +17,8 @@ from kernels.shape import ExpertShape
 class StepBuffers:
     """Values of a step for `batch` sequences, on the GPU, and what the host and the GPU tell each other.
 
-    The host's side is pinned and the GPU's kernels read and write it directly: 16 KB of activations need no
-    copy operation of their own. The names are those of a layer's stages, in their order.
+    The host's side is pinned. The GPU's kernels read and write activations and results there: 16 KB need no
+    copy operation of their own. What is read by many programs of a kernel is copied. The names are those of a layer's stages, in their order.
     """
 
     def __init__(
@@ -94,5 +94,5 @@ class StepBuffers:
         )
 
     def tell(self, *, results: bool, copies: Iterable[Copy] = ()) -> None:
-        """What the next layer adds: whether the host's results count, and which experts were copied in."""
+        """Tell the next graph whether the host's results count, and which experts were copied in."""
         write_control(self._control, results=results, copies=copies)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from kernels.formats import WeightFormat
+from kernels.gpu import experts
 from kernels.gpu.experts import SPLITS, ExpertScratch, run_residents, run_streamed
 from kernels.shape import ExpertShape
 from tests.kernels.experts import Expert, exact, make_expert, make_rows
@@ -156,6 +157,19 @@ def test_streamed_and_resident_results_are_the_same_bits(device: torch.device) -
     for places in ([0, -1, -1], [-1, 1, -1], [-1, -1, 0]):
         case.streamed(places, [0] * 3)
     assert torch.equal(first, case.scratch.partial)
+
+
+def test_offsets_of_64_bits_give_the_same_bits(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As experts of more than 2 GiB have them: any is taken for one here."""
+    case = make_case(device, WeightFormat.INT4, (33, 40), 1, experts=2)
+    places, firsts = [0, 1], [1, 0]
+    case.streamed(places, firsts)
+    usual = case.scratch.partial.clone()
+    case.scratch.partial.fill_(UNTOUCHED)
+    monkeypatch.setattr(experts, "_NARROW", 0)
+    case.streamed(places, firsts)
+    assert torch.equal(case.scratch.partial, usual)
+    case.check({0: 0, 1: 1}, {0: 1})
 
 
 @pytest.mark.parametrize(
