@@ -18,7 +18,8 @@ class StepBuffers:
     """Values of a step for `batch` sequences, on the GPU, and what the host and the GPU tell each other.
 
     The host's side is pinned. The GPU's kernels read and write activations and results there: 16 KB need no
-    copy operation of their own. What is read by many programs of a kernel is copied. The names are those of a layer's stages, in their order.
+    copy operation of their own. What many programs of a kernel read is copied first. The names are those of a
+    layer's stages, in their order.
     """
 
     def __init__(
