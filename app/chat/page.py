@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from app.chat.boundary import left_out
 from app.chat.details import DetailsDialog
 from app.chat.model_strip import ModelStrip
+from app.chat.notice_area import NoticeArea
 from app.chat.notice_bar import NoticeBar
 from app.chat.notices import Action
 from app.chat.parameters_button import ParametersButton
@@ -50,16 +52,12 @@ class ChatPage(QWidget):
         self.notice = NoticeBar(dismissable=True)  # about the saved chats as a whole
         self.model_notice = NoticeBar(dismissable=True)  # about the loaded model
         self.run_notice = NoticeBar(dismissable=True)  # about the run of the program before this one
-        self._top_column = QWidget()
-        notices = QVBoxLayout(self._top_column)
-        notices.setContentsMargins(0, 0, 0, 0)
-        for notice in (self.notice, self.model_notice, self.run_notice):
-            notices.addWidget(notice)
+        self._notices = NoticeArea((self.notice, self.model_notice, self.run_notice))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self._header())
-        column.addLayout(_centred(self._top_column))
+        column.addLayout(_centred(self._notices))
         column.addWidget(self.stack, 1)
         column.addLayout(self._bottom())
         self._connect()
@@ -74,6 +72,11 @@ class ChatPage(QWidget):
     def focus_composer(self) -> None:
         """Let the user type."""
         self.composer.edit.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give notices their share of another height."""
+        super().resizeEvent(event)
+        self._notices.fit()
 
     def _header(self) -> QWidget:
         header = QFrame()
@@ -109,7 +112,7 @@ class ChatPage(QWidget):
     def apply_width(self) -> None:
         """Give notices, view and composer the same width, from the font."""
         width = self.fontMetrics().averageCharWidth() * COLUMN_CHARACTERS
-        for column in (self._top_column, self._bottom_column):
+        for column in (self._notices, self._bottom_column):
             column.setMaximumWidth(width)
         self.view.apply_width()
 
