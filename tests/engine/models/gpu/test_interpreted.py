@@ -59,9 +59,10 @@ def model(make_model):
 
 @pytest.fixture
 def make(model, monkeypatch):
-    """`make(policy, costs, whole)`: a loaded model and a decoder of the same weights.
+    """`make(policy, costs, whole, of)`: a loaded model and a decoder of the same weights.
 
-    Layer 0 is resident in part, layer 1 as a whole or not at all, layer 2 not at all.
+    Layer 0 is resident in part, layer 1 as a whole or not at all, layer 2 not at all; the only layer of
+    another model, `of`, as layer 1.
     """
     from engine.models.gpu import graphs, step
     from tests.kernels.gpu import interpreter
@@ -83,18 +84,20 @@ def make(model, monkeypatch):
     monkeypatch.setattr(graphs.StepGraphs, "_capture", capture)
     opened = []
 
-    def build(policy="makespan", costs=COSTS, whole=True):
+    def build(policy="makespan", costs=COSTS, whole=True, of=model):
         resident = np.random.default_rng(3).random((LAYERS, EXPERTS)) < 0.5
         resident[1], resident[2] = whole, False
+        if of is not model:
+            resident = resident[1:2]
         options = LoadOptions(device="cpu", threads=1, policy=policy)
         isa = min(max(available_isas()), Isa.AVX2)  # whose activations are float32
-        loaded = load_model(model.path, options, Placement(resident), isa=isa, expert_device=CPU)
+        loaded = load_model(of.path, options, Placement(resident), isa=isa, expert_device=CPU)
         opened.append(loaded)
         loaded.executor.costs = costs
-        with Checkpoint(model.path) as checkpoint:
-            weights = load_as(PlainLinears(CPU, torch.float32), checkpoint, model.config, CPU)
-        rope = RotaryTable(model.config.head_dim, model.config.rope_theta, CPU)
-        return loaded, step.GpuDecoder(model.config, weights, loaded.executor, rope, CPU)
+        with Checkpoint(of.path) as checkpoint:
+            weights = load_as(PlainLinears(CPU, torch.float32), checkpoint, of.config, CPU)
+        rope = RotaryTable(of.config.head_dim, of.config.rope_theta, CPU)
+        return loaded, step.GpuDecoder(of.config, weights, loaded.executor, rope, CPU)
 
     yield build
     for loaded in opened:
@@ -135,6 +138,21 @@ def test_no_layer_need_be_whole(make):
     ids, cache = random_ids(4), loaded.model.new_cache(8)
     loaded.model.forward(ids[:3], cache)
     found = decoder.step_of(cache, int(ids[3]), Phase.DECODE)
+    assert close(found, loaded.model.forward(ids, loaded.model.new_cache(8), logits="all")[3:])
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_single_layer_is_enough(make, make_model, whole):
+    """Where it is whole the host stops nowhere, else there is no layer behind the only stop."""
+    single = make_model(seed=4, num_hidden_layers=1, num_local_experts=EXPERTS, intermediate_size=64)
+    loaded, decoder = make("stream", None, whole, single)
+    ids, cache = random_ids(4), loaded.model.new_cache(8)
+    loaded.model.forward(ids[:3], cache)
+    loaded.residents.empty_slots()
+    loaded.counters.reset()
+    found = decoder.step_of(cache, int(ids[3]), Phase.DECODE)
+    counts = loaded.counters.snapshot().counts[Phase.DECODE]
+    assert counts.sum() == counts[..., Place.GPU if whole else Place.STREAMED].sum() == single.config.top_k
     assert close(found, loaded.model.forward(ids, loaded.model.new_cache(8), logits="all")[3:])
 
 

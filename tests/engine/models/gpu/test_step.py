@@ -170,7 +170,7 @@ def test_graphs_made_for_a_conversation_leave_its_cache_as_it_is(model, ids):
 
 
 @pytest.mark.parametrize("policy", ["cpu", "stream"])
-def test_more_experts_than_slots_words_and_pairs(make_model, ids, policy):
+def test_more_experts_than_slots_and_pairs(make_model, ids, policy):
     """Six experts of a token, of 70: a layer copies more than there are slots, and twelve sequences ask for
     more pairs than the kernels take."""
     many = make_model(
