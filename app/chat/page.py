@@ -28,6 +28,8 @@ from app.theme import heading, theme
 from app.widgets.elided import ElidedText
 from engine.status import EngineStatus
 
+_ROOMY_CHARACTERS = 72  # width from which there is room for the preset's name beside the title
+
 
 class ChatPage(QWidget):
     """Shows a `ChatSession` and passes on what the user asks for."""
@@ -74,8 +76,9 @@ class ChatPage(QWidget):
         self.composer.edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Give notices their share of another height."""
+        """Give notices their share of another height, and the title its room in another width."""
         super().resizeEvent(event)
+        self.parameters.be_short(self.width() < self.fontMetrics().averageCharWidth() * _ROOMY_CHARACTERS)
         self._notices.fit()
 
     def _header(self) -> QWidget:

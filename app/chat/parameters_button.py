@@ -43,6 +43,11 @@ class ParametersButton(QToolButton):
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
+    def be_short(self, short: bool) -> None:
+        """Show the icon alone, where there is room for the chat's title or the preset's name."""
+        style = Qt.ToolButtonStyle
+        self.setToolButtonStyle(style.ToolButtonIconOnly if short else style.ToolButtonTextBesideIcon)
+
     @Slot()
     def _forget(self) -> None:
         self.dialog = None

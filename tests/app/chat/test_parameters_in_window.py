@@ -46,6 +46,20 @@ def test_the_button_says_how_the_chat_is_answered_and_changes_it(qtbot: QtBot, w
     assert button.accessibleName() == "Parameters of this chat: Precise"
 
 
+def test_in_a_narrow_page_the_title_has_the_room_of_the_presets_name(
+    qtbot: QtBot, window: MainWindow
+) -> None:
+    page, button, title = window.page, window.page.parameters, window.page.title
+    title.setText("A long title of a chat")
+    window.resize(1400, 700)
+    style = Qt.ToolButtonStyle
+    qtbot.waitUntil(lambda: button.toolButtonStyle() == style.ToolButtonTextBesideIcon)
+    window.resize(window.minimumSizeHint().width(), 700)
+    qtbot.waitUntil(lambda: page.width() < 400 and button.toolButtonStyle() == style.ToolButtonIconOnly)
+    qtbot.waitUntil(lambda: title.width() > button.width())
+    assert button.accessibleName() == "Parameters of this chat: Balanced"
+
+
 def test_the_menu_opens_the_parameters_once(window: MainWindow) -> None:
     window.menus.actions["parameters"].trigger()
     first = window.page.parameters.dialog
