@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from app.attachments.field import AttachmentField
@@ -19,6 +20,9 @@ from app.composer.room import explanation, line
 from app.i18n import tr
 from app.theme import mark, theme
 from app.widgets.announce import announce
+
+_SIDE, _GAP = 9, 6  # pixels: left and right of everything, and between what stands in the line below the text
+_HINT_CHARACTERS = 24  # the hint is not squeezed into less
 
 
 class ComposerState(Enum):
@@ -51,6 +55,7 @@ class Composer(QFrame):
         self._hint = QLabel()
         self._hint.setWordWrap(True)
         self._tokens = QLabel()
+        self._tokens.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         for label in (self._hint, self._tokens):
             mark(label, muted=True)
             theme().scale_font(label, 0.88)
@@ -129,6 +134,7 @@ class Composer(QFrame):
         """Say how much of the context there would be to read; None where it is not known."""
         self._tokens.setVisible(counted is not None)
         if counted is None:
+            self._share_line()
             return
         room = counted.room
         wrong = not room.fits or room.scarce
@@ -138,6 +144,7 @@ class Composer(QFrame):
         self._tokens.setToolTip(explanation(room))
         mark(self._tokens, muted=not wrong, tone="warning" if wrong else "")
         self.files.show_tokens(counted.files)
+        self._share_line()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """A click anywhere in the frame is meant for the text field."""
@@ -145,16 +152,33 @@ class Composer(QFrame):
             self.edit.setFocus(Qt.FocusReason.MouseFocusReason)
         return super().eventFilter(watched, event)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Divide the line below the text anew."""
+        super().resizeEvent(event)
+        self._share_line()
+
+    def _share_line(self) -> None:
+        """Without room for both, the hint gives way to the count, if it only says what Enter does."""
+        buttons = (self.attach_button, self.wait_button, self.button)
+        taken = sum(button.sizeHint().width() + _GAP for button in buttons if not button.isHidden())
+        if not self._tokens.isHidden():
+            taken += self._tokens.fontMetrics().horizontalAdvance(self._tokens.text()) + _GAP
+        left = self.contentsRect().width() - 2 * _SIDE - taken
+        narrow = left < self._hint.fontMetrics().averageCharWidth() * _HINT_CHARACTERS
+        narrow = narrow and not self._tokens.isHidden()
+        self._hint.setVisible(not (narrow and self._state is ComposerState.READY))
+        self._tokens.setWordWrap(narrow)
+
     def _lay_out(self) -> None:
         bottom = QHBoxLayout()
-        bottom.setSpacing(6)
+        bottom.setSpacing(_GAP)
         bottom.addWidget(self.attach_button, 0, Qt.AlignmentFlag.AlignBottom)
         bottom.addWidget(self._hint, 1)
         bottom.addWidget(self._tokens)
         bottom.addWidget(self.wait_button, 0, Qt.AlignmentFlag.AlignBottom)
         bottom.addWidget(self.button, 0, Qt.AlignmentFlag.AlignBottom)
         column = QVBoxLayout(self)
-        column.setContentsMargins(9, 9, 9, 8)
+        column.setContentsMargins(_SIDE, 9, _SIDE, 8)
         column.setSpacing(6)
         for part in (self.waiting, self.notice, self.offer, self.files):
             column.addWidget(part)
@@ -220,6 +244,7 @@ class Composer(QFrame):
         self.button.setAccessibleName(name)
         self.button.setEnabled(generating or (self._state is ComposerState.READY and written))
         self.wait_button.setVisible(generating and written and self.waiting.isHidden())
+        self._share_line()
 
     def _hint_text(self, written: bool) -> str:
         if self._state is ComposerState.UNAVAILABLE:

@@ -9,6 +9,9 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from app.composer.composer import Composer, ComposerState
+from app.composer.count import Counted
+from app.composer.room import Room
 from app.storage import ChatStore
 from app.storage.thread import StorageThread
 from app.window import MainWindow
@@ -170,3 +173,23 @@ def test_what_is_typed_while_a_draft_is_read_is_added_to_it(
     storage.flush()
     storage.run(ChatStore.draft, chat).then(drafts.append)
     qtbot.waitUntil(lambda: drafts == ["draft\ntyped"], timeout=5000)
+
+
+def test_in_a_narrow_composer_the_count_has_the_room_of_the_hint(qtbot: QtBot) -> None:
+    composer = Composer()
+    qtbot.addWidget(composer)
+    composer.set_state(ComposerState.READY)
+    composer.resize(700, 150)
+    composer.show()
+    composer.show_count(Counted("x", Room(300_000, 0, 46, 4096)))
+    assert composer._hint.isVisible()
+    composer.resize(310, 150)
+    tokens = composer._tokens
+    qtbot.waitUntil(lambda: composer._hint.isHidden())
+    assert tokens.text() == "⚠ 300,046 of 4,096 tokens: too long"
+    qtbot.waitUntil(lambda: tokens.height() >= tokens.heightForWidth(tokens.width()))
+    composer.set_state(ComposerState.GENERATING)  # the hint says something else now: both are there
+    qtbot.waitUntil(lambda: composer._hint.isVisible() and tokens.wordWrap())
+    composer.set_state(ComposerState.READY)
+    composer.show_count(None)
+    assert composer._hint.isVisible()
