@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from engine import garbage
 from engine.bench.beam_driver import beam_steps
 from engine.bench.compare_points import (
     BEAM_INPUT,
@@ -24,6 +23,7 @@ from engine.bench.model_subject import LoadedSubject, load_subject
 from engine.bench.rates import Rates
 from engine.bench.roofline import decode_seconds, prefill_seconds
 from engine.explained import explained
+from engine.oom import free_unused
 from engine.progress import CancelToken, Progress, ProgressCallback, ignore_progress
 from engine.units import format_seconds
 
@@ -71,7 +71,7 @@ class CompareRun:
             if evenly and self._end is not None and time.monotonic() + loading > self._end:
                 comparison.left_out += [f"{point.scenario} with {point.policy}" for point in evenly]
             elif evenly:
-                garbage.collect()  # of the model that was measured: there is no room for two
+                free_unused()  # the model that was measured: the plan of the next counts what is free
                 with load_subject(self._subject, self._progress, self._cancel, even=True) as subject:
                     self._measure(subject, comparison, evenly)
         comparison.complete = not comparison.left_out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -80,6 +81,30 @@ def test_more_steps_than_before_are_measured_anew(tmp_path: Path) -> None:
     longer = run(path, [Point(Kind.BEAMS, 4, "cpu", 3)]).measure().find("beams/4", "cpu")
     assert longer is not None
     assert longer.steps == 3
+
+
+def test_the_first_model_is_given_back_before_the_second_is_planned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also what the GPU's allocator keeps of it, which other programs, and so plans, take for used."""
+    loads, freed = [], []
+    load, free = compare_run.load_subject, compare_run.free_unused
+
+    @contextmanager
+    def loading(*arguments, **named) -> Iterator[LoadedSubject]:
+        with load(*arguments, **named) as loaded:
+            loads.append(weakref.ref(loaded.parts.model))
+            yield loaded
+
+    def freeing() -> None:
+        free()
+        freed.append([model() is None for model in loads])
+
+    monkeypatch.setattr(compare_run, "load_subject", loading)
+    monkeypatch.setattr(compare_run, "free_unused", freeing)
+    run(tmp_path / "compare.json", POINTS[-3:]).measure()
+    assert freed == [[True]]
+    assert len(loads) == 2
 
 
 def test_where_the_time_is_up_the_model_is_not_loaded_once_more(
