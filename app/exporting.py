@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
+from app.desktop.long_work import EXPORT
 from app.dialogs import show_error
 from app.export.dialog import ExportDialog
 from app.export.job import ExportJob, run_export, saved_words
@@ -56,7 +57,7 @@ class ExportFlow(QObject):
             return run_export(job, read, report, cancel)
 
         done, failed = partial(self._tell, job), partial(show_error, self._window)
-        task: Task[Path] = Task(self._window, tr("Exporting"), work, done, failed)
+        task: Task[Path] = Task(self._window, tr("Exporting"), work, done, failed, kind=EXPORT)
         self._tokens.add(task.token)
         return task
 

@@ -16,12 +16,13 @@ GENERATE, CALIBRATE, DOWNLOAD, STARTER, LOAD = (
     "prepare_starter",
     "load",
 )
-_LONG = (GENERATE, CALIBRATE, DOWNLOAD, STARTER, LOAD)
+EXPORT, IMPORT, BACKUP, RESTORE = "export", "import", "back_up", "restore"  # not the worker's: with a window
+_LONG = (GENERATE, CALIBRATE, DOWNLOAD, STARTER, LOAD, EXPORT, IMPORT, BACKUP, RESTORE)
 
 
 @dataclass(frozen=True)
 class Ended:
-    """Work that ended by itself: its name in the worker, how long it took, and whether it succeeded."""
+    """Work that ended by itself: its name in the worker or kind as a task, its time and success."""
 
     operation: str
     seconds: float
@@ -34,7 +35,7 @@ def is_worth_telling(ended: Ended, *, watched: bool, wanted: bool) -> bool:
 
 
 def keeps_awake(operation: str, *, wanted: bool) -> bool:
-    """Whether the computer should stay awake for what the worker does now."""
+    """Whether the computer should stay awake for what is done now."""
     return wanted and operation in _LONG
 
 
@@ -47,6 +48,10 @@ def words(ended: Ended) -> str:
             DOWNLOAD: tr("The model has been downloaded."),
             STARTER: tr("The starter model is ready."),
             LOAD: tr("The model is loaded."),
+            EXPORT: tr("The export is complete."),
+            IMPORT: tr("The import is complete, or has a question."),
+            BACKUP: tr("The backup is complete."),
+            RESTORE: tr("The backup has been checked."),
         }[ended.operation]
     return {
         GENERATE: tr("The answer ended with an error."),
@@ -54,4 +59,8 @@ def words(ended: Ended) -> str:
         DOWNLOAD: tr("The download ended with an error. It goes on where it stopped."),
         STARTER: tr("The starter model could not be prepared."),
         LOAD: tr("The model could not be loaded."),
+        EXPORT: tr("The export ended with an error."),
+        IMPORT: tr("The import ended with an error."),
+        BACKUP: tr("The backup ended with an error."),
+        RESTORE: tr("The backup could not be read."),
     }[ended.operation]

@@ -1,4 +1,4 @@
-"""Watches the worker for long work: tells when it ends unseen, and keeps the computer awake meanwhile."""
+"""Watches the worker and tasks for long work: tells when it ends unseen, and keeps awake meanwhile."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from app.desktop.long_work import (
 )
 from app.i18n import tr
 from app.settings import SettingsStore, registry
+from app.widgets.running import running_tasks
 from app.worker import EngineWorker
 from engine.errors import EngineError
 from engine.events import Finished, FinishReason
@@ -58,6 +59,7 @@ class WorkWatch(QObject):
         worker.model_ready.connect(lambda _: self._tell(worker.operation))
         worker.failed.connect(self._on_failed)
         worker.cancelled.connect(lambda _: self._since.restart())
+        running_tasks().ended.connect(self._on_task_ended)
 
     def _tell(self, operation: str, *, succeeded: bool = True) -> None:
         seconds = self._since.restart() / 1000
@@ -67,6 +69,10 @@ class WorkWatch(QObject):
     def _on_idle(self, idle: bool) -> None:
         if not idle:
             self._since.restart()
+
+    @Slot(str, float, bool)
+    def _on_task_ended(self, kind: str, seconds: float, succeeded: bool) -> None:
+        self.ended.emit(Ended(kind, seconds, succeeded))
 
     @Slot(int, object)
     def _on_finished(self, _request: int, finished: Finished) -> None:
@@ -97,7 +103,7 @@ class Teller(QObject):
 
 
 class SleepGuard(QObject):
-    """Holds the computer awake while the worker is at long work; lets go when it ends, and at the exit."""
+    """Holds the computer awake while the worker or a task is at long work, until its end or the exit."""
 
     def __init__(
         self,
@@ -112,27 +118,35 @@ class SleepGuard(QObject):
         self._holding = False
         self._timer = QTimer(self, interval=after_ms)
         self._timer.timeout.connect(self._look)
-        worker.idle_changed.connect(self._on_idle)
+        worker.idle_changed.connect(self._on_change)
+        running_tasks().changed.connect(self._on_change)
         self._unsubscribe = settings.subscribe(self._on_setting)
 
     def end(self) -> None:
         """The program ends: let go for good."""
         self._unsubscribe()
+        running_tasks().changed.disconnect(self._on_change)
         self._timer.stop()
         self._let_go()
 
-    @Slot(bool)
-    def _on_idle(self, idle: bool) -> None:
-        if idle:
+    @property
+    def _works(self) -> list[str]:
+        """What is done now."""
+        own = [] if self._worker.idle else [self._worker.operation]
+        return [*own, *running_tasks().kinds]
+
+    @Slot()
+    def _on_change(self) -> None:
+        if not self._works:
             self._timer.stop()
             self._let_go()
-        else:
+        elif not self._holding and not self._timer.isActive():
             self._timer.start()
 
     @Slot()
     def _look(self) -> None:
         wanted = self._settings.get(registry.KEEP_AWAKE)
-        if keeps_awake(self._worker.operation, wanted=wanted):
+        if any(keeps_awake(work, wanted=wanted) for work in self._works):
             self._timer.stop()
             self._holding = True
             self._awake.hold(tr("Fiddler Chat is working"))
@@ -146,5 +160,5 @@ class SleepGuard(QObject):
         if key == registry.KEEP_AWAKE.key:
             if not wanted:
                 self._let_go()
-            elif not self._worker.idle and not self._holding:
-                self._timer.start()
+            else:
+                self._on_change()

@@ -13,6 +13,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from app.desktop.long_work import IMPORT
 from app.dialogs import show_error
 from app.i18n import tr
 from app.importing.dialogs import ask_about_known, show_report
@@ -63,7 +64,7 @@ class ImportFlow(QObject):
             return contents, wait_for(self._storage, cancel, twins, contents.chats)
 
         task: Task[_Read] = Task(
-            self._window, tr("Importing"), work, self._on_read, partial(show_error, self._window)
+            self._window, tr("Importing"), work, self._on_read, partial(show_error, self._window), kind=IMPORT
         )
         self._tokens.add(task.token)
 
@@ -101,7 +102,12 @@ class ImportFlow(QObject):
             return save_chats(chats, begun, insert, report, cancel)
 
         task: Task[Imported] = Task(
-            self._window, tr("Importing"), work, self._on_saved, partial(show_error, self._window)
+            self._window,
+            tr("Importing"),
+            work,
+            self._on_saved,
+            partial(show_error, self._window),
+            kind=IMPORT,
         )
         self._tokens.add(task.token)
 

@@ -13,6 +13,7 @@ from app.backup.staging import discard, stage
 from app.backup.swapping import ask_for_swap
 from app.backup.writing import back_up
 from app.calibrations import moment_text
+from app.desktop.long_work import BACKUP, RESTORE
 from app.dialogs import MessageDialog, confirm
 from app.i18n import tr, tr_count
 from app.paths import data_dir, documents_dir
@@ -61,7 +62,7 @@ class BackupCard(QFrame):
         def done(manifest: Manifest) -> None:
             self._say(_made(manifest, target))
 
-        return Task(self.window(), tr("Making the backup"), work, done, self.trouble.emit)
+        return Task(self.window(), tr("Making the backup"), work, done, self.trouble.emit, kind=BACKUP)
 
     def restore_from(self, source: Path) -> Task[Manifest]:
         """Check and unpack a backup, then ask whether it is to take the place of what is here."""
@@ -69,7 +70,9 @@ class BackupCard(QFrame):
         def work(report: ProgressCallback, cancel: CancelToken) -> Manifest:
             return stage(source, data_dir(), report, cancel)
 
-        return Task(self.window(), tr("Checking the backup"), work, self._ask_restore, self.trouble.emit)
+        return Task(
+            self.window(), tr("Checking the backup"), work, self._ask_restore, self.trouble.emit, kind=RESTORE
+        )
 
     def _ask_restore(self, manifest: Manifest) -> MessageDialog:
         question = tr("Restore the backup of {date}?", date=moment_text(manifest.created))

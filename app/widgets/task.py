@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, QElapsedTimer, QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QVBoxLayout, QWidget
 
 from app.i18n import tr
 from app.widgets.background import Background
 from app.widgets.progress import LabelledProgress
+from app.widgets.running import running_tasks
 from engine.errors import Cancelled, EngineError
 from engine.progress import CancelToken, Progress, ProgressCallback
 
@@ -49,7 +50,7 @@ class Task(QObject, Generic[Result]):
     """One piece of work. Deletes itself when it has ended and the outcome has been told.
 
     `title` is the work as the subject of a sentence. A cancelled task tells nothing, unless the work itself
-    returned something.
+    returned something. The habits of the program know long work by its `kind` (`app.desktop.long_work`).
     """
 
     def __init__(
@@ -59,6 +60,8 @@ class Task(QObject, Generic[Result]):
         work: Work[Result],
         on_done: Callable[[Result], object],
         on_failed: Callable[[EngineError], object],
+        *,
+        kind: str = "",
     ) -> None:
         super().__init__(window)
         self.token = CancelToken()
@@ -71,6 +74,10 @@ class Task(QObject, Generic[Result]):
         application = QCoreApplication.instance()
         if application is not None:
             application.aboutToQuit.connect(self._cancel)  # a slot: goes with this object
+        self._kind = kind
+        self._since = QElapsedTimer()
+        self._since.start()
+        running_tasks().begin(kind)
         self._background: Background[Result] = Background(title, self)
         self._background.run(lambda: work(self._note, self.token), self._done, self._failed)
 
@@ -94,15 +101,19 @@ class Task(QObject, Generic[Result]):
             self.dialog.progress.show_progress(self._latest)
 
     def _done(self, result: Result) -> None:
-        self._end()
+        self._end(succeeded=True)
         self._on_done(result)
 
     def _failed(self, error: EngineError) -> None:
-        self._end()
-        if not isinstance(error, Cancelled):
+        cancelled = isinstance(error, Cancelled)
+        self._end(succeeded=None if cancelled else False)
+        if not cancelled:
             self._on_failed(error)
 
-    def _end(self) -> None:
+    def _end(self, *, succeeded: bool | None) -> None:
+        if self.token.cancelled:
+            succeeded = None  # whoever asked for the end knows of it
+        running_tasks().end(self._kind, self._since.elapsed() / 1000, succeeded)
         self._timer.stop()
         self.dialog.done(QDialog.DialogCode.Accepted)
         self.dialog.deleteLater()

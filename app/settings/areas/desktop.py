@@ -9,7 +9,7 @@ NOTIFY = Option(
     "desktop.notify",
     True,
     tr_noop("Tell when long work has ended"),
-    tr_noop("With a notice of the desktop, if another window is in front: answers, downloads, calibrations."),
+    tr_noop("With a notice of the desktop, if another window is in front: answers, downloads, exports."),
     synonyms_text=tr_noop("notification notify message popup finished"),
 )
 KEEP_AWAKE = Option(

@@ -4,13 +4,18 @@ import threading
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from app.desktop.long_work import (
+    BACKUP,
     CALIBRATE,
     DOWNLOAD,
+    EXPORT,
     GENERATE,
+    IMPORT,
     LOAD,
+    RESTORE,
     STARTER,
     Ended,
     is_worth_telling,
@@ -19,9 +24,12 @@ from app.desktop.long_work import (
 )
 from app.desktop.watch import SleepGuard, Teller, WorkWatch
 from app.settings import SettingsStore, registry
+from app.widgets.running import running_tasks
+from app.widgets.task import Task
 from app.worker import EngineWorker
 from engine.errors import EngineError
 from engine.params import GenerationParams, Message
+from engine.progress import CancelToken, ProgressCallback
 from tests.app.fakes import ScriptedFactory
 
 
@@ -74,7 +82,9 @@ def test_only_long_work_that_nobody_watches_is_told_of() -> None:
     assert not is_worth_telling(Ended("aside", 60), watched=False, wanted=True)
 
 
-@pytest.mark.parametrize("operation", [GENERATE, CALIBRATE, DOWNLOAD, STARTER, LOAD])
+@pytest.mark.parametrize(
+    "operation", [GENERATE, CALIBRATE, DOWNLOAD, STARTER, LOAD, EXPORT, IMPORT, BACKUP, RESTORE]
+)
 def test_every_long_work_has_words_for_both_ends_and_keeps_awake(operation: str) -> None:
     assert words(Ended(operation, 60)) != words(Ended(operation, 60, succeeded=False))
     assert keeps_awake(operation, wanted=True)
@@ -173,4 +183,38 @@ def test_short_work_asks_nothing_of_the_desktop(
     qtbot.waitUntil(lambda: loaded_worker.idle, timeout=5000)
     assert not guard._timer.isActive()
     assert desk.held == 0
+    guard.end()
+
+
+def test_an_export_is_told_of_and_keeps_awake_as_the_models_work_does(
+    qtbot: QtBot, loaded_worker: EngineWorker, settings: SettingsStore, desk: Recorder
+) -> None:
+    guard = SleepGuard(loaded_worker, desk, settings, loaded_worker, after_ms=0)
+    watch = WorkWatch(loaded_worker, loaded_worker)
+    heard: list[tuple[str, bool]] = []
+    watch.ended.connect(lambda ended: heard.append((ended.operation, ended.succeeded)))
+    window = QWidget()
+    qtbot.addWidget(window)
+    gate = threading.Event()
+
+    def work(_report: ProgressCallback, cancel: CancelToken) -> None:
+        assert gate.wait(10)
+        cancel.raise_if_cancelled()
+
+    def fail(_report: ProgressCallback, _cancel: CancelToken) -> None:
+        raise EngineError("The disk is full.")
+
+    Task(window, "Exporting", work, lambda _: None, pytest.fail, kind=EXPORT)
+    ask(loaded_worker)
+    qtbot.waitUntil(lambda: desk.held == 1, timeout=5000)
+    qtbot.waitUntil(lambda: loaded_worker.idle, timeout=5000)
+    assert desk.held == 1  # the export goes on
+    gate.set()
+    qtbot.waitUntil(lambda: desk.held == 0, timeout=5000)
+    Task(window, "Backing up", fail, pytest.fail, lambda _: None, kind=BACKUP)
+    qtbot.waitUntil(lambda: (BACKUP, False) in heard, timeout=5000)
+    stopped = Task(window, "Importing", work, pytest.fail, pytest.fail, kind=IMPORT)
+    stopped.token.cancel()
+    qtbot.waitUntil(lambda: running_tasks().kinds == (), timeout=5000)
+    assert heard == [(GENERATE, True), (EXPORT, True), (BACKUP, False)]
     guard.end()
