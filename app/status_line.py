@@ -17,6 +17,7 @@ class StatusLine:
     """Fills a window's status bar."""
 
     def __init__(self, bar: QStatusBar) -> None:
+        self._chat: int | None = None
         self.model = ElidedText()
         self.speed = QLabel()
         for label in (self.model, self.speed):
@@ -31,6 +32,12 @@ class StatusLine:
         self.model.setText(where_it_runs(status) if status else tr("No model is loaded"))
         if status is not None and status.notes:
             self.model.setToolTip("\n".join(status.notes))
+
+    def show_chat(self, chat_id: int | None) -> None:
+        """The chat that is on the screen: figures of another one's answer go."""
+        if chat_id != self._chat:
+            self._chat = chat_id
+            self.speed.clear()
 
     def show_stats(self, stats: GenerationStats) -> None:
         """The figures of the answer under way."""

@@ -262,6 +262,7 @@ class MainWindow(DropWindow):
     def _show_answers(self, rows: list[MessageRow]) -> None:
         chat = self.session.conversation
         self.panel.show_chat(chat.id if chat else None, rows)
+        self.status_line.show_chat(chat.id if chat else None)
 
     def _on_setting(self, key: str, _value: object) -> None:
         if key.startswith(("appearance.", "chat.", "panel.")):

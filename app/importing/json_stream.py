@@ -26,7 +26,10 @@ def values_in(blocks: Iterable[str]) -> Iterator[Any]:
     """
     text = _Text(iter(blocks))
     try:
-        if text.next_mark() == "[":
+        mark = text.next_mark()
+        if not mark:
+            raise UnreadableError(tr("it is empty"))
+        if mark == "[":
             yield from _elements(text)
         else:
             yield text.value()

@@ -49,7 +49,7 @@ def _read_file(path: Path, contents: Contents, report: ProgressCallback, cancel:
         except UnreadableError as error:
             # A text that is damaged anywhere is not trusted in its other parts either.
             if source.required:
-                raise unreadable(path, tr("“{name}”: {why}.", name=source.name, why=error)) from error
+                raise unreadable(path, _reason(path, source.name, str(error))) from error
             contents.refused.append(Refused(source.name, str(error)))
             continue
         contents.chats += found.chats
@@ -93,12 +93,19 @@ def _once(chats: Iterable[IncomingChat], refused: list[Refused]) -> Iterable[Inc
     return seen
 
 
+def _reason(path: Path, name: str, why: str) -> str:
+    """Why nothing can be taken from a file, as a sentence; a part of it is named, the file is so already."""
+    if name == path.name:
+        return f"{why[:1].upper()}{why[1:]}."
+    return tr("“{name}”: {why}.", name=name, why=why)
+
+
 def _nothing(paths: Sequence[Path], contents: Contents, error: ImportFileError | None) -> ImportFileError:
     if error is not None and len(paths) == 1:
         return error
     if len(contents.refused) == 1:
         refused = contents.refused[0]
-        return unreadable(paths[0], tr("“{name}”: {why}.", name=refused.name, why=refused.why))
+        return unreadable(paths[0], _reason(paths[0], refused.name, refused.why))
     if len(paths) == 1:
         return unreadable(paths[0], tr("There are no chats in it that can be read."))
     return ImportFileError(

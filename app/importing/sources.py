@@ -113,7 +113,13 @@ def _blocks(
         try:
             text = decoder.decode(block, final=ended)
         except UnicodeDecodeError as error:
-            raise unreadable(path, tr("“{name}” is not a text in UTF-8.", name=name)) from error
+            whole = name == path.name
+            why = (
+                tr("It is not a text in UTF-8.")
+                if whole
+                else tr("“{name}” is not a text in UTF-8.", name=name)
+            )
+            raise unreadable(path, why) from error
         report(Progress(tr("Reading “{name}”", name=name), done, size, "B"))
         if text:
             yield text

@@ -70,8 +70,8 @@ def _ended_early(imported: Imported) -> str:
 
 def _refused_words(refused: tuple[Refused, ...], most: int) -> str:
     count = tr_count(
-        "{count} part of the file could not be imported:",
-        "{count} parts of the file could not be imported:",
+        "{count} file or chat could not be imported:",
+        "{count} files or chats could not be imported:",
         len(refused),
     )
     lines = [tr("• {name}: {why}", name=item.name, why=item.why) for item in refused[:most]]

@@ -59,7 +59,7 @@ class AnswersPage(SettingsPage):
         self.files.told.connect(self._tell)
         self.new = push_button(tr("&New…"), self.ask_name, self)
         self.edit = push_button(tr("E&dit…"), self._edit, self)
-        self.rename = push_button(tr("Re&name…"), self.ask_new_name, self)
+        self.rename = push_button(tr("Rena&me…"), self.ask_new_name, self)
         self.delete = push_button(tr("De&lete"), self._delete, self)
         self.take = push_button(tr("&Import…"), self.files.ask_import, self)
         self.give = push_button(tr("E&xport…"), self._export, self)

@@ -42,7 +42,7 @@ class CalibrationCard(QFrame):
         self.warning = TextLabel(parent=self)
         mark(self.warning, tone="warning")
         self.details = hint(parent=self)
-        self.run = push_button(tr("&Re-run calibration…"), self.requested.emit, self)
+        self.run = push_button(tr("Re-run &calibration…"), self.requested.emit, self)
         self.run.setToolTip(tr("Measures this computer again with the current model. About a minute."))
         self.history = push_button(tr("&History…"), self.history_requested.emit, self)
         self.history.setToolTip(tr("Earlier calibrations: compare them, or take one back."))

@@ -70,7 +70,7 @@ class DataPage(SettingsPage):
         for part in (self.backup, self.support):
             part.trouble.connect(self.trouble)
             self.content.addWidget(part)
-        self.defaults = push_button(tr("Restore &default settings…"), self._ask_defaults, self)
+        self.defaults = push_button(tr("Restore def&ault settings…"), self._ask_defaults, self)
         self.defaults.setToolTip(tr("Conversations, models and calibrations are kept."))
         self.content.addWidget(self.defaults, 0, Qt.AlignmentFlag.AlignLeft)
         self.content.addStretch(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QWidget
 
 from app.menus import Menus, plain_text
 from app.settings import SettingsStore, registry
@@ -38,6 +39,10 @@ class Shortcuts(QObject):
         ]
         fixed = fixed_entries(send_on_enter=self._settings.get(registry.SEND_ON_ENTER))
         return arrange([*commands, *fixed], self._changes())
+
+    def lend(self, window: QWidget, *names: str) -> None:
+        """Let commands be given by their keys in a window, too, in front of which the menus hear nothing."""
+        window.addActions([self._menus.actions[name] for name in names])
 
     def objection(self, name: str, keys: str) -> Objection | None:
         """What speaks against giving these keys to a command."""

@@ -55,7 +55,8 @@ def test_no_more_is_read_than_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "damaged in line 1"),
+        ("", "it is empty"),
+        (" \n", "it is empty"),
         ("hello", "damaged"),
         ("<html>", "damaged"),
         ("[1, 2", "damaged"),

@@ -90,7 +90,7 @@ def test_several_files_of_which_one_is_foreign(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "damaged"),
+        ("", "It is empty"),
         ("# Rome\n\nMarkdown", "damaged"),
         ("{}", "not a chat"),
         ("[]", "no chats"),

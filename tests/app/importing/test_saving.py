@@ -58,6 +58,6 @@ def test_the_report_names_everything_that_is_missing() -> None:
     things, parts = missing_words(Imported(left_out=left_out, refused=refused))
     for words in ("1 picture", "2 attached files", "3 messages of tools", "4 notes", "5 hidden", "6 other"):
         assert words in things
-    assert parts.startswith("10 parts of the file could not be imported:\n• chat 0: it is damaged\n")
+    assert parts.startswith("10 files or chats could not be imported:\n• chat 0: it is damaged\n")
     assert "… and 2 more" in parts
     assert taken_words(Imported()) == "No chat was imported."

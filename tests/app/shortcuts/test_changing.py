@@ -3,14 +3,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QThreadPool
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.preferences.dialog import PreferencesDialog
 from app.preferences.shortcuts_page import ShortcutsPage
 from app.settings import SettingsStore, registry
 from app.shortcuts.shortcuts import Shortcuts
 from app.window import MainWindow
+from app.worker import EngineWorker
+from tests.app.wizard_fakes import ScriptedKnowledge
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 CTRL, ALT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.AltModifier
@@ -130,3 +133,20 @@ def test_a_command_that_leads_elsewhere_closes_the_overlay(qtbot: QtBot, window:
     window.menus.actions["find"].trigger()
     assert window.overlay.isHidden()
     assert QApplication.focusWidget() is window.sidebar.search
+
+
+def test_the_zoom_has_its_keys_in_the_settings_too(
+    qtbot: QtBot, window: MainWindow, settings: SettingsStore, loaded_worker: EngineWorker
+) -> None:
+    dialog = PreferencesDialog(
+        settings, window.presets, loaded_worker, knowledge=ScriptedKnowledge(), shortcuts=window.shortcuts
+    )
+    qtbot.addWidget(dialog)
+    with qtbot.waitActive(dialog):
+        dialog.open()
+    qtbot.keyClick(dialog, Qt.Key.Key_Plus, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: settings.get(registry.ZOOM) > 100)
+    qtbot.keyClick(dialog, Qt.Key.Key_0, Qt.KeyboardModifier.ControlModifier)
+    assert settings.get(registry.ZOOM) == 100
+    dialog.accept()
+    QThreadPool.globalInstance().waitForDone(5000)
