@@ -213,8 +213,10 @@ def test_an_export_is_told_of_and_keeps_awake_as_the_models_work_does(
     qtbot.waitUntil(lambda: desk.held == 0, timeout=5000)
     Task(window, "Backing up", fail, pytest.fail, lambda _: None, kind=BACKUP)
     qtbot.waitUntil(lambda: (BACKUP, False) in heard, timeout=5000)
+    gate.clear()
     stopped = Task(window, "Importing", work, pytest.fail, pytest.fail, kind=IMPORT)
     stopped.token.cancel()
+    gate.set()
     qtbot.waitUntil(lambda: running_tasks().kinds == (), timeout=5000)
     assert heard == [(GENERATE, True), (EXPORT, True), (BACKUP, False)]
     guard.end()
