@@ -12,8 +12,9 @@ from app.chat.beginnings import Beginning
 from app.chat.generation import Generation
 from app.chat.not_now import not_now
 from app.chat.plan import AnswerPlan, plan_of
-from app.chat.requests import in_common, prompt_of, replace_last
+from app.chat.requests import prompt_of
 from app.chat.setup import ChatParameters
+from app.chat.shown import ShownChat
 from app.presets.format import setup_to_json
 from app.presets.store import PresetStore
 from app.storage import ChatStore, Conversation, Exchange, MessageRow, StorageError
@@ -50,9 +51,7 @@ class ChatSession(QObject):
     ) -> None:
         super().__init__(parent)
         self._storage = storage
-        self._conversation: Conversation | None = None
-        self._wanted: int | None = None  # the chat that was asked for last
-        self._messages: list[MessageRow] = []
+        self._shown = ShownChat()
         self.generation = Generation(storage, worker, self)
         self.parameters = ChatParameters(storage, presets, self)
         self.parameters.saved.connect(self.adopt)
@@ -74,12 +73,12 @@ class ChatSession(QObject):
     @property
     def conversation(self) -> Conversation | None:
         """The chat that is shown; None for one that is not begun."""
-        return self._conversation
+        return self._shown.conversation
 
     @property
     def messages(self) -> list[MessageRow]:
         """The messages that are shown; the text of an answer under way is as of its beginning."""
-        return list(self._messages)
+        return list(self._shown.messages)
 
     @property
     def busy(self) -> bool:
@@ -108,13 +107,13 @@ class ChatSession(QObject):
 
     def new_chat(self) -> None:
         """Show an empty chat; it is saved with its first message."""
-        self._wanted, self._conversation, self._messages = None, None, []
+        self._shown.clear()
         self.parameters.show(None)
         self.opened.emit(None, [])
 
     def open(self, conversation_id: int) -> None:
         """Show a saved chat."""
-        self._wanted = conversation_id
+        self._shown.want(conversation_id)
 
         def read(store: ChatStore) -> tuple[Conversation, list[MessageRow]]:
             return store.conversation(conversation_id), store.messages(conversation_id)
@@ -123,19 +122,19 @@ class ChatSession(QObject):
 
     def show_rows(self, conversation_id: int, rows: list[MessageRow]) -> None:
         """The messages of a chat have changed in the store: if it is shown, show them."""
-        if self._wanted == conversation_id:
-            self._messages = rows
+        if self._shown.is_wanted(conversation_id):
+            self._shown.messages = list(rows)
             self.messages_changed.emit(self.messages)
         self.list_changed.emit()
 
     def send(self, text: str) -> None:
         """Save the user's message in the chat that is shown, then have it answered."""
         if not self.busy and self._status is not None:
-            self._ask(self._conversation, text)
+            self._ask(self.conversation, text)
 
     def send_waiting(self, conversation_id: int | None, text: str) -> None:
         """The same in any chat (None: a new one) with the message that waits there on the disk."""
-        shown = self._conversation
+        shown = self.conversation
         if conversation_id is None or (shown is not None and shown.id == conversation_id):
             self._ask(None if conversation_id is None else shown, text, waited=True)
             return
@@ -194,9 +193,8 @@ class ChatSession(QObject):
 
     def _show(self, read: tuple[Conversation, list[MessageRow]]) -> None:
         conversation, rows = read
-        if self._wanted != conversation.id:
-            return  # another chat was asked for meanwhile
-        self._conversation, self._messages = conversation, rows
+        if not self._shown.show(conversation, rows):
+            return
         self.parameters.show(conversation)
         answer = self.generation.row
         self.opened.emit(conversation, [answer if answer and answer.id == row.id else row for row in rows])
@@ -211,9 +209,9 @@ class ChatSession(QObject):
     def _answerable(self) -> Conversation | None:
         """The chat that is shown, if it can be answered now; says why if not."""
         error = not_now(busy=self.busy, model=self._status is not None)
-        if error is not None and self._conversation is not None:
+        if error is not None and self.conversation is not None:
             self.failed.emit(error)
-        return None if error is not None else self._conversation
+        return None if error is not None else self.conversation
 
     def _start(self, save: Beginning, plan: AnswerPlan, sent: tuple[int | None, str] | None = None) -> None:
         """Save what is asked for, then ask; `sent`, a message and its chat, is given back if that fails."""
@@ -231,12 +229,11 @@ class ChatSession(QObject):
 
     def _begin(self, conversation: Conversation, exchange: Exchange, plan: AnswerPlan, new: bool) -> None:
         self.generation.prepare(exchange)
-        begun_here = new and self._conversation is None and self._wanted is None
-        if begun_here:
-            self._conversation, self._wanted = conversation, conversation.id
+        if new and self._shown.is_new:
+            self._shown.begin(conversation)
             self.parameters.show(conversation)
             self.begun.emit(conversation)
-        if self._wanted == conversation.id:
+        if self._shown.is_wanted(conversation.id):
             before = [row for row in exchange.history if row.id != exchange.answer.id]  # if it is continued
             self._show_from_now([*before, exchange.answer])
         self._starting = False
@@ -248,12 +245,11 @@ class ChatSession(QObject):
 
     def _show_from_now(self, rows: list[MessageRow]) -> None:
         """Take off what is shown no more, then add what is new at the end."""
-        same = in_common(self._messages, rows)
-        if same < len(self._messages):
-            del self._messages[same:]
+        fewer, added = self._shown.go_on_with(rows)
+        if fewer:
             self.messages_changed.emit(self.messages)
-        for row in rows[same:]:
-            self._messages.append(row)
+        for row in added:
+            self._shown.messages.append(row)
             self.message_added.emit(row)
 
     def _set_starting(self, starting: bool) -> None:
@@ -270,12 +266,12 @@ class ChatSession(QObject):
 
     @Slot(object)
     def _on_ended(self, row: MessageRow) -> None:
-        replace_last(self._messages, row)
+        self._shown.replace_last(row)
         self.message_finished.emit(row)
 
     @Slot(object)
     def _on_row_changed(self, row: MessageRow) -> None:
-        if replace_last(self._messages, row):
+        if self._shown.replace_last(row):
             self.message_changed.emit(row)
 
     @Slot(int)
@@ -288,8 +284,7 @@ class ChatSession(QObject):
 
     def adopt(self, conversation: Conversation) -> None:
         """The chat was changed in the store: if it is the one that is shown, show it as it is now."""
-        if self._conversation is not None and self._conversation.id == conversation.id:
-            self._conversation = conversation
+        if self._shown.adopt(conversation):
             self.parameters.show(conversation)
             self.renamed.emit(conversation)
 
