@@ -21,7 +21,7 @@ DECODE_STEPS = 24  # of a point: enough for a median where each layer of each to
 # Measured popularity lets 24 to 28 % of Mixtral's choices be resident where chance would be 22 %; with this
 # exponent it is 26 %.
 MIXTRAL_ZIPF = 0.2
-# What does not end in time is left out of a quick run; on an H200 with 16 cores that should be none of these.
+# Of a quick run, which leaves out what would not end in time.
 _QUICK_INPUTS, _QUICK_BEAM_STEPS = (32, 256), 8
 _FLOPS = 5e12  # operations per second of one machine's CPU in prefill: for expectations only
 

@@ -38,12 +38,15 @@ class MissingExperts:
         self._weight = [flat[pair : pair + 1] for pair in range(pairs)]
         self._top_k = top_k
         self._in_slots: list[int] = []  # places of what the next graph runs
-        # For each expert a table in which it alone has a place, the first one.
+        # For each expert a table in which it alone has a place, the first one. Each begins at a multiple of
+        # 16 bytes: Triton compiles kernels anew for those that do not.
         experts = buffers.copy_places.shape[0]
-        only = torch.eye(experts, dtype=torch.int32, device=buffers.copy_places.device) - 1
-        self._only = only.unbind()
+        only = torch.eye(experts, -(-experts // 4) * 4, dtype=torch.int32, device=buffers.copy_places.device)
+        self._only = (only - 1)[:, :experts].unbind()
         self._observed: tuple[LayerPlan, float, float] | None = None
         self.copied: torch.cuda.Event | None = None  # when the last layer's copies ended; None if it had none
+        if min(pairs, experts) > self._gpu.slots:
+            self._run_now(0, 0)  # nobody has chosen it yet: this compiles the kernels, if nothing has before
 
     def run(self, layer: int, sequences: int, phase: Phase) -> None:
         """Run what the first `sequences` places chose; the router's choice must be on the host.

@@ -43,10 +43,12 @@ def step(model, monkeypatch):
     from engine.models.gpu import missing
     from engine.models.gpu.buffers import StepBuffers
 
-    opened, zeros = [], torch.zeros
+    opened, made, zeros = [], [], torch.zeros
 
     def run_residents(data, shape, x, ids, weights, table, scratch):
         """Called with the slots from a place on and a table in which one expert has the first of them."""
+        assert table.data_ptr() % 16 == 0  # or kernels would be compiled in the middle of a step
+        made.append(table)
         gpu = opened[-1].residents
         expert = int((table >= 0).nonzero())
         run(gpu, len(gpu.data) - len(data), expert, 0, x, ids, weights, scratch)
@@ -65,6 +67,7 @@ def step(model, monkeypatch):
         return loaded, missing.MissingExperts(loaded.executor, buffers), buffers
 
     monkeypatch.setattr(missing, "run_residents", run_residents)
+    build.made = made
     yield build
     for loaded in opened:
         loaded.close()
@@ -167,6 +170,12 @@ def test_where_all_chosen_are_residents_the_next_layer_adds_nothing_else(step):
     assert buffers.control[0] == 0
     assert (buffers.control[1:] == -1).all()
     assert loaded.counters.streamed_bytes == 0
+
+
+def test_kernels_that_make_room_are_compiled_before_the_first_step(step):
+    _, _, buffers = step("stream")
+    assert len(step.made) == 1
+    assert not buffers.streamed.partial.any()
 
 
 @pytest.mark.parametrize("call", [1, 2])
