@@ -54,28 +54,30 @@ class FaultDialog(MessageDialog):
         self.accept()
 
 
-def ending_words(ending: BadEnding) -> str:
-    """What is said at the start after a run that did not end properly."""
+def ending_words(ending: BadEnding, *, all_there: bool = True) -> str:
+    """What is said at the start after a run that did not end properly; `all_there`: so are the chats."""
     what = tr("Fiddler Chat did not end properly the last time.")
     why = (
         tr("A part of it crashed.") if ending.crash else tr("It was ended from outside, or the power failed.")
     )
-    return f"{what} {why} {tr('Nothing that was saved is lost: all chats are there.')}"
+    consoling = tr("Nothing that was saved is lost: all chats are there.") if all_there else ""
+    return f"{what} {why} {consoling}".rstrip()
 
 
-def show_ending(parent: QWidget, ending: BadEnding) -> MessageDialog:
+def show_ending(parent: QWidget, ending: BadEnding, *, all_there: bool = True) -> MessageDialog:
     """Show what is known about a bad end."""
     content = QWidget()
     column = QVBoxLayout(content)
     column.setContentsMargins(0, 0, 0, 0)
-    column.addWidget(TextLabel(ending_words(ending), content))
+    words = ending_words(ending, all_there=all_there)
+    column.addWidget(TextLabel(words, content))
     details = DetailsText(_details(ending), tr("Details of the last run"), content)
     column.addWidget(details)
     dialog = MessageDialog(parent, tr("The last run"), content)
     dialog.add_button(tr("&Copy details"), _Role.ActionRole).clicked.connect(details.copy_all)
     dialog.add_button(tr("Close"), _Role.RejectRole, default=True)
     dialog.setAccessibleName(tr("The last run"))
-    dialog.setAccessibleDescription(ending_words(ending))
+    dialog.setAccessibleDescription(words)
     dialog.open()
     return dialog
 

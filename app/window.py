@@ -70,6 +70,8 @@ class MainWindow(DropWindow):
         super().__init__(parent)
         self._storage, self._worker, self._settings = storage, worker, settings
         self.restart_wanted = False
+        self._ending: BadEnding | None = None  # of the run before
+        self._chats_all_there = True  # as far as is known
         self.setWindowIcon(application_icon())
         self.presets = PresetStore(presets_path(), settings)
         take_over_settings(settings, self.presets)
@@ -128,9 +130,15 @@ class MainWindow(DropWindow):
 
     def show_bad_ending(self, ending: BadEnding) -> None:
         """Say that the run before this one did not end properly, and offer what is known about it."""
-        notice = MessageNotice("warning", ending_words(ending), Action.DETAILS, tr("Details…"))
-        self.page.run_notice.show_notice(notice)
-        self.page.run_notice.triggered.connect(lambda: show_ending(self, ending))
+        self._ending = ending
+        self._show_ending_notice(ending)
+        self.page.run_notice.triggered.connect(
+            lambda: show_ending(self, ending, all_there=self._chats_all_there)
+        )
+
+    def _show_ending_notice(self, ending: BadEnding) -> None:
+        words = ending_words(ending, all_there=self._chats_all_there)
+        self.page.run_notice.show_notice(MessageNotice("warning", words, Action.DETAILS, tr("Details…")))
 
     @Slot()
     def restart(self) -> None:
@@ -209,6 +217,9 @@ class MainWindow(DropWindow):
     def _on_opened(self, opened: Opened) -> None:
         for notice in opened.notices:
             self.show_notice(notice)
+        self._chats_all_there = opened.saved and not opened.notices
+        if self._ending is not None and not self._chats_all_there:
+            self._show_ending_notice(self._ending)
 
     def show_notice(self, notice: Notice) -> None:
         """Tell above the conversation what happened to the user's data."""

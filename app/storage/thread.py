@@ -20,6 +20,7 @@ from shiboken6 import isValid
 
 from app.i18n import tr
 from app.storage.errors import Notice, StorageError
+from app.storage.keeping import Kept
 from app.storage.opening import Opened, open_in_memory, open_store
 from app.storage.rows import MessageRow, MessageState
 from app.storage.store import ChatStore
@@ -89,8 +90,14 @@ class StorageThread(QObject):
         self._thread = threading.Thread(target=self._work, name="storage", daemon=True)
         self._closed = False
         self._partials: dict[int, str] = {}
-        self._drafts: dict[int | None, str] = {}
-        self._edits: dict[int, str] = {}
+        self._drafts: Kept[int | None] = Kept(
+            lambda chat, text: self.run(ChatStore.save_draft, chat, text), self.failed.emit, self._start_timer
+        )
+        self._edits: Kept[int] = Kept(
+            lambda message, text: self.run(ChatStore.save_edit, message, text),
+            self.failed.emit,
+            self._start_timer,
+        )
         self._troubled: set[int] = set()  # answers whose partial text could not be saved
         self._timer = QTimer(self, interval=PARTIAL_MILLISECONDS, singleShot=True)
         self._timer.timeout.connect(self.flush)
@@ -148,12 +155,12 @@ class StorageThread(QObject):
 
     def save_draft(self, conversation_id: int | None, text: str) -> None:
         """Keep what is typed but not sent; call it at each change, it is written about once a second."""
-        self._drafts[conversation_id] = text
+        self._drafts.put(conversation_id, text)
         self._start_timer()
 
     def save_edit(self, message_id: int, text: str) -> None:
         """Keep what a message's text is being changed to, in the same way; empty ends that."""
-        self._edits[message_id] = text
+        self._edits.put(message_id, text)
         self._start_timer()
 
     @Slot()
@@ -161,16 +168,12 @@ class StorageThread(QObject):
         """Write partial answers, drafts and edits now (in the thread; this does not wait)."""
         self._timer.stop()
         partials, self._partials = self._partials, {}
-        drafts, self._drafts = self._drafts, {}
-        edits, self._edits = self._edits, {}
         for message_id, content in partials.items():
             self.run(ChatStore.update_partial, message_id, content).then(
                 lambda _: None, partial(self._partial_failed, message_id)
             )
-        for conversation_id, text in drafts.items():
-            self.run(ChatStore.save_draft, conversation_id, text)
-        for message_id, text in edits.items():
-            self.run(ChatStore.save_edit, message_id, text)
+        self._drafts.flush()
+        self._edits.flush()
 
     @Slot()
     def close(self) -> None:

@@ -11,6 +11,9 @@ from app.desktop.last_run import MAX_CRASH_BYTES, BadEnding, RunMarker
 from app.desktop.restart import command_again
 from app.dialogs import MessageDialog
 from app.fault_dialog import show_ending
+from app.storage import ChatStore
+from app.storage.errors import Notice
+from app.storage.opening import Opened
 from app.window import MainWindow
 from tests.app.chat.conftest import settings
 
@@ -76,6 +79,19 @@ def test_the_window_says_so_and_offers_details(qtbot: QtBot, window: MainWindow)
     notice.button.click()
     dialog = window.findChild(MessageDialog)
     assert dialog is not None
+    dialog.reject()
+
+
+def test_nobody_is_told_that_all_chats_are_there_when_they_are_not(qtbot: QtBot, window: MainWindow) -> None:
+    window.show_bad_ending(BadEnding("2026-01-02 03:04:05", "0.1.0", ""))
+    damaged = Notice("The file with your chats was damaged and has been replaced.")
+    window._on_opened(Opened(ChatStore.__new__(ChatStore), (damaged,), saved=True))
+    assert "did not end properly" in window.page.run_notice.text
+    assert "all chats are there" not in window.page.run_notice.text
+    window.page.run_notice.button.click()
+    dialog = window.findChild(MessageDialog)
+    assert dialog is not None
+    assert "all chats are there" not in dialog.accessibleDescription()
     dialog.reject()
 
 
