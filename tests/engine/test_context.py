@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,8 +55,30 @@ def test_each_policy_sends_what_its_definition_says(
     elif policy is KEEP:
         expected = begins[-1]
     else:
-        expected = fitting[0] if fitting else begins[-1]
+        least = fitting[0] if fitting else begins[-1]
+        step = max(1, capacity // 4)
+        excess = count(system + turns) - limit
+        more = [
+            place
+            for place in begins
+            if count(system + turns) - count(system + turns[place:]) >= math.ceil(excess / step) * step
+        ]
+        expected = more[0] if more and more[0] < begins[-1] else least
+        assert expected >= least
     assert sent.dropped == expected
+
+
+def test_what_is_dropped_stays_the_same_for_several_turns() -> None:
+    """So that the prompt begins as the one before, whose keys and values are there."""
+    params = GenerationParams(max_tokens=50, overflow=DROP)
+    messages, dropped = [], []
+    for _ in range(60):
+        messages.append(Message("user", "q" * 18))
+        dropped.append(messages_to_send(messages, params, 800, count).dropped)
+        messages.append(Message("assistant", "a" * 18))
+    changes = sum(before != after for before, after in pairwise(dropped))
+    assert dropped[-1] > 0
+    assert changes <= 10  # of 60 turns, 42 of which no longer fit; each would be read anew
 
 
 def test_a_begun_answer_stays_with_its_question() -> None:
