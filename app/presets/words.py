@@ -49,8 +49,8 @@ def overflow_words(policy: OverflowPolicy) -> str:
     line = tr("A line in the chat shows from where on the model sees it.")
     if policy is OverflowPolicy.DROP_OLDEST:
         text = tr(
-            "The model forgets as little as possible, but has to read the rest of the chat anew for each "
-            "answer: the first word comes later."
+            "The model forgets the oldest turns, about a quarter of the context at a time. It then reads the "
+            "rest anew once: the first word of that answer comes later."
         )
     else:
         text = tr("The model forgets all other turns at once, and the first word comes soon.")
