@@ -100,4 +100,8 @@ def refusal(room: Room, files: int) -> str:
         n=total,
         context=context,
     )
-    return tr("{what} Send it in a new chat, or shorten it. It stays here until then.", what=what)
+    return tr(
+        "{what} Send it in a new chat, shorten it, or let earlier messages give way (Parameters, above the "
+        "chat). It stays here until then.",
+        what=what,
+    )

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton
+from PySide6.QtWidgets import QApplication, QLabel, QListView, QPushButton
 from pytestqt.qtbot import QtBot
 
 import app
@@ -248,3 +248,14 @@ def test_the_desktops_wish_for_contrast_is_followed(
     with monkeypatch.context() as patch:
         patch.setattr(theme_module, "_application", lambda: SimpleNamespace(styleHints=lambda: hints))
         assert theme_module._as_the_desktop() == expected
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_a_list_in_a_window_of_its_own_has_a_ground(qtbot: QtBot, name: str) -> None:
+    theme().apply(name)
+    completions = QListView()  # a file dialog shows one below the name that is typed
+    qtbot.addWidget(completions)
+    completions.setWindowFlag(Qt.WindowType.Popup)
+    completions.resize(80, 60)
+    image = completions.grab().toImage()
+    assert image.pixelColor(40, 30) == QColor(theme().colors.raised)
