@@ -11,7 +11,7 @@ def figures(stats: GenerationStats) -> list[str]:
     """`48 tokens`, `41.5 tokens/s`, `first after 0.3 s`; nothing for an answer without a token."""
     if stats.generated_tokens == 0:
         return []
-    parts = [tr_count("{count} token", "{count} tokens", stats.generated_tokens)]
+    parts = [token_words(stats.generated_tokens)]
     if stats.tokens_per_second > 0:
         parts.append(tr("{rate} tokens/s", rate=short_number(stats.tokens_per_second)))
     if stats.time_to_first_token > 0:
@@ -37,6 +37,11 @@ def sampling_words(sampling: SamplingParams, seed: int | None = None) -> list[st
     if sampling.repetition_penalty != 1:
         parts.append(tr("repetition penalty {value}", value=f"{sampling.repetition_penalty:g}"))
     return parts
+
+
+def token_words(count: int) -> str:
+    """`1 token`, `1,024 tokens`."""
+    return tr_count("{amount} token", "{amount} tokens", count, amount=f"{count:,}")
 
 
 def short_number(value: float) -> str:

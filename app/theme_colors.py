@@ -76,7 +76,8 @@ def style_sheet(colors: Colors, scale: float = 1.0) -> str:
         text += asset("themes/contrast.qss").read_text(encoding="utf-8")
     values = {field.name: _css(getattr(colors, field.name)) for field in fields(Colors)}
     # The style sheet cannot draw in a colour: of a tick or an arrow there is a light and a dark picture.
-    for picture, color in (("check", colors.on_accent), ("up", colors.text), ("down", colors.text)):
+    pictures = {"check": colors.on_accent, "up": colors.text, "down": colors.text, "clear": colors.muted}
+    for picture, color in pictures.items():
         tone = "light" if color.lightnessF() > 0.5 else "dark"
         values[f"{picture}_picture"] = asset(f"themes/{picture}-{tone}.svg").as_posix()
     return Template(

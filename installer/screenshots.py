@@ -2,15 +2,21 @@
 
 Walks through the wizard on a virtual screen, asks a question and opens the settings, in light and in dark.
 Needs Xvfb, xdotool and ImageMagick, and the starter model's source, as `make test` fetches it.
+
+`python -m installer.screenshots --all --out FOLDER` takes pictures of everything else, too, for looking at:
+every window in every state, theme and scale (`installer.gallery`). These need none of it, and are not kept.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from installer.bootstrap import ROOT
@@ -18,6 +24,8 @@ from installer.real_screen import Screen, real_screen, wait_until
 
 TARGET = ROOT / "assets" / "screenshots"
 QUESTION = "Explain in a few sentences why the sky is blue."
+SCALES = ("1", "1.5", "2")
+SCREEN = {"width": 1920, "height": 1080, "logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1}
 PAGES = ("Your computer", "Model and plan", "Get the model", "Calibrate", "Result")
 
 
@@ -64,13 +72,45 @@ def walk(screen: Screen, theme: str) -> None:
     take(screen, "^Settings", f"settings-{theme}")
 
 
+def gallery(out: Path, scales: Sequence[str], words: Sequence[str]) -> int:
+    """Pictures of every scene, in a folder for each scale; 1 where a scene was not played to its end."""
+    failed = 0
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as screen:
+        json.dump({"screens": [{"name": "picture", "x": 0, "y": 0, **SCREEN}]}, screen)
+        screen.flush()
+        for scale in scales:
+            environment = {
+                **os.environ,
+                "QT_QPA_PLATFORM": f"offscreen:configfile={screen.name}",
+                "QT_SCALE_FACTOR": scale,
+                "QT_LOGGING_RULES": "qt.qpa.*=false",
+            }
+            command = [sys.executable, "-m", "installer.gallery", str((out / scale).resolve()), *words]
+            failed |= subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    return failed
+
+
 def main() -> int:
     """Take all pictures, or those of one theme."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--theme", choices=("light", "dark", "contrast_light", "contrast_dark"), action="append"
     )
-    themes = parser.parse_args().theme or ["light", "dark"]
+    parser.add_argument("--all", action="store_true", help="every window in every state, into --out")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "build" / "gallery", help="where those of --all go"
+    )
+    parser.add_argument("--scale", choices=SCALES, action="append", help="of --all: only these")
+    parser.add_argument("--scene", action="append", default=[], help="of --all: only these")
+    options = parser.parse_args()
+    failed = 0
+    if options.all:
+        words = [word for theme in options.theme or () for word in ("--theme", theme)]
+        words += [word for scene in options.scene for word in ("--scene", scene)]
+        failed = gallery(options.out, options.scale or SCALES, words)
+        if options.scale or options.scene:
+            return failed  # somebody looks at a part
+    themes = options.theme or ["light", "dark"]
     TARGET.mkdir(parents=True, exist_ok=True)
     for theme in themes:
         with tempfile.TemporaryDirectory() as folder, real_screen() as screen:
@@ -83,7 +123,7 @@ def main() -> int:
             finally:
                 program.terminate()
                 program.wait(timeout=30)
-    return 0
+    return failed
 
 
 if __name__ == "__main__":

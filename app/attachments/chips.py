@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
+from app.answers import token_words
 from app.attachments.form import Attachment
 from app.attachments.viewer import AttachmentDialog
 from app.i18n import tr, tr_count
@@ -36,11 +37,12 @@ class Chip(QFrame):
         theme().set_icon(self.open, "file", "muted")
         self.open.clicked.connect(self._show)
         row = QHBoxLayout(self)
-        row.setContentsMargins(2, 1, 2, 1)
+        row.setContentsMargins(4, 2, 4, 2)
         row.setSpacing(0)
         row.addWidget(self.open)
         self.remove = QToolButton()
         self.remove.setIconSize(QSize(14, 14))
+        mark(self.remove, small=True)
         self.remove.setToolTip(tr("Remove this file"))
         self.remove.setAccessibleName(tr("Remove {name}", name=file.name))
         theme().set_icon(self.remove, "close", "muted")
@@ -56,7 +58,7 @@ class Chip(QFrame):
         if tokens is None:
             size = tr_count("{count} line", "{count} lines", self.file.lines)
         else:
-            size = tr_count("{amount} token", "{amount} tokens", tokens, amount=f"{tokens:,}")
+            size = token_words(tokens)
         name = _short(self.file.name).replace("&", "&&")
         self.open.setText(f"{name} · {size}")
         said = tr("Attached file {name}, {size}", name=self.file.name, size=size)

@@ -39,6 +39,8 @@ class AttachmentDialog(QDialog):
             "{lines}. This is what the model reads; the file on the disk may have changed.", lines=lines
         )
         column = QVBoxLayout(self)
+        column.setContentsMargins(24, 20, 24, 16)
+        column.setSpacing(12)
         column.addWidget(hint(note))
         column.addWidget(self.text, 1)
         column.addWidget(self.buttons)

@@ -105,6 +105,7 @@ class DeletedDialog(QDialog):
         buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)
         self.restore.setDefault(True)  # for Enter in the list
         column = QVBoxLayout(self)
+        column.setContentsMargins(24, 20, 24, 16)
         column.setSpacing(12)
         column.addWidget(TextLabel(text))
         column.addWidget(self.list, 1)

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.answers import figures, sampling_words
+from app.answers import figures, sampling_words, token_words
 from app.chat.again import params_again, seed_of
 from app.i18n import tr, tr_count
 from app.presets.words import overflow_short
@@ -62,7 +62,7 @@ def _parameters(params: GenerationParams, row: MessageRow) -> list[Fact]:
     return [
         (tr("Words chosen by"), words),
         (tr("Seed"), str(seed) if drawn and seed is not None else ""),
-        (tr("Longest answer"), tr_count("{count} token", "{count} tokens", params.max_tokens)),
+        (tr("Longest answer"), token_words(params.max_tokens)),
         (tr("When the context is full"), overflow_short(params.overflow)),
     ]
 
@@ -76,7 +76,7 @@ def _figures(stats: GenerationStats) -> list[Fact]:
     return [
         (
             tr("Read"),
-            tr_count("{count} token", "{count} tokens", stats.prompt_tokens) if stats.prompt_tokens else "",
+            token_words(stats.prompt_tokens) if stats.prompt_tokens else "",
         ),
         (tr("Written"), ", ".join(figures(stats))),
         (tr("Context in use after it"), context),

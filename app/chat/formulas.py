@@ -25,6 +25,7 @@ PIXMAPS = 200  # that are kept, more than a screen shows
 MARGIN = 0.5  # pixels around a formula: smooth edges reach beyond it
 LONGEST = 2000  # characters: longer sources are shown as they are
 _COMMAND_LEFT = re.compile(r">\s*\\[A-Za-z]*")  # a command that the library did not know, in its output
+_MATRIX = re.compile(r"(\\begin\{[pbvBV]matrix\*?\})|(\\end\{[pbvBV]matrix\*?\})")
 _one_at_a_time = threading.Lock()  # exports draw, too, in a thread of theirs
 _NO_GLYPHS = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "ARABIC", "HEBREW", "THAI", "DEVANAGARI", "EMOJI")
 
@@ -136,7 +137,7 @@ def draw(key: FormulaKey) -> Formula:
     try:
         with _one_at_a_time:
             library = _library()
-            mathml = library.tex.tex2mml(key.tex, inline=not key.display)
+            mathml = library.tex.tex2mml(_as_one(key.tex), inline=not key.display)
             if _COMMAND_LEFT.search(mathml):
                 raise FormulaError
             colored = mathml.replace("<math", f'<math mathcolor="{key.color}"', 1)
@@ -161,7 +162,17 @@ def _library() -> Any:
     # Qt's SVG knows no symbols; each glyph is a path of its own.
     ziamath.config.svg2 = False
     ziafont.config.svg2 = False
+    # Sums and the like have two sizes, as in TeX. Stretched to their line, those with nothing but a subscript
+    # would make the brackets around them as high as the window.
+    for form in ziamath.operators.operators.values():
+        if form.get("largeop") == "true":
+            form.pop("stretchy", None)
     return ziamath
+
+
+def _as_one(tex: str) -> str:
+    """Matrices in braces: else the library takes a power of one for that of its last bracket, and fails."""
+    return _MATRIX.sub(lambda found: "{" + found[1] if found[1] else found[2] + "}", tex)
 
 
 def _has_glyphs(tex: str) -> bool:

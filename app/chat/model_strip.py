@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.i18n import tr
 from app.theme import mark
+from app.widgets.flow import FlowLayout
 from app.widgets.problem import ProblemText
 from app.widgets.progress import LabelledProgress
 from engine.errors import EngineError, ShortageError
@@ -40,8 +41,7 @@ class ModelStrip(QFrame):
         self.cancel.clicked.connect(self.cancel_requested)
         self.retry.clicked.connect(self.retry_requested)
         self.anyway.clicked.connect(self.anyway_requested)
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
+        buttons = FlowLayout(right=True)
         for button in (self.copy, self.anyway, self.choose, self.retry, self.cancel):
             buttons.addWidget(button)
         column = QVBoxLayout(self)

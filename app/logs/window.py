@@ -63,6 +63,8 @@ class LogWindow(LaidOutDialog):
         close.setDefault(True)
         below.addWidget(close)
         column = QVBoxLayout(self)
+        column.setContentsMargins(16, 14, 16, 14)
+        column.setSpacing(12)
         column.addLayout(above)
         column.addWidget(self.text, 1)
         column.addLayout(below)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.answers import percent_words, short_number, short_seconds
+from app.answers import percent_words, short_number, short_seconds, token_words
 from app.i18n import tr, tr_count
 from engine.events import ExpertHits, GenerationStats, Place
 from engine.status import EngineStatus
@@ -45,14 +45,14 @@ def speed(stats: GenerationStats | None) -> SpeedFigures:
     """Speeds and times of an answer; dashes where nothing is known yet."""
     if stats is None:
         return SpeedFigures()
-    prompt = _tight(tr_count("{count} token", "{count} tokens", stats.prompt_tokens))
+    prompt = _tight(token_words(stats.prompt_tokens))
     if stats.reused_tokens:
-        prompt = tr("{tokens}, {n} of them remembered", tokens=prompt, n=stats.reused_tokens)
+        prompt = tr("{tokens}, {n} of them remembered", tokens=prompt, n=f"{stats.reused_tokens:,}")
     if stats.prefill_seconds > 0:
         prompt += " · " + _tight(short_seconds(stats.prefill_seconds))
     if stats.prefill_tokens_per_second > 0:
         prompt += " · " + _tight(tr("{rate}/s", rate=short_number(stats.prefill_tokens_per_second)))
-    answer = _tight(tr_count("{count} token", "{count} tokens", stats.generated_tokens))
+    answer = _tight(token_words(stats.generated_tokens))
     if stats.decode_seconds > 0:
         answer += " · " + _tight(short_seconds(stats.decode_seconds))
     return SpeedFigures(

@@ -6,8 +6,8 @@ from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
-from app.answers import short_number
-from app.i18n import tr, tr_count
+from app.answers import short_number, token_words
+from app.i18n import tr
 from app.panel.plot import Plot
 from app.theme import theme
 from engine.pace import Pace
@@ -73,7 +73,7 @@ class PacePlot(Plot):
         painter.drawPolyline(points)
         painter.setPen(colors.muted)
         below = self.below()
-        text = tr_count("{count} token", "{count} tokens", self._tokens)
+        text = token_words(self._tokens)
         free = below.width() - self.fontMetrics().horizontalAdvance(text)
         start = tr("Within the answer")
         if self.fontMetrics().horizontalAdvance(start) + 8 <= free:

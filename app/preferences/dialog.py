@@ -120,7 +120,7 @@ class PreferencesDialog(LaidOutDialog):
         self._set_least_size()
         theme().changed.connect(self._soon_set_least_size)
         unit, room = self.fontMetrics().height(), self.screen().availableSize()
-        self.resize(min(unit * 56, room.width()), min(unit * 38, round(room.height() * 0.92)))
+        self.resize(min(unit * 60, room.width()), min(unit * 38, round(room.height() * 0.92)))
         self.list.setFocus()
 
     def _lay_out(self) -> None:

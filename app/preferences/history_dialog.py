@@ -66,7 +66,7 @@ class HistoryDialog(LaidOutDialog):
         row.addWidget(self.use)
         row.addWidget(buttons, 1)
         column = QVBoxLayout(self)
-        column.setContentsMargins(20, 16, 20, 16)
+        column.setContentsMargins(24, 20, 24, 16)
         column.setSpacing(10)
         for widget in (hint(explanation, self), self.state):
             column.addWidget(widget)

@@ -73,7 +73,7 @@ def values_words(parameters: Parameters, defaults: GenerationParams | None) -> l
     else:
         parts.append(tr("the model's own values"))
     if defaults is not None or parameters.max_tokens is not None:
-        parts.append(tr("at most {count} tokens", count=params.max_tokens))
+        parts.append(tr("at most {count} tokens", count=f"{params.max_tokens:,}"))
     if parameters.answers > 1:
         parts.append(tr("{n} answers", n=parameters.answers))
     if parameters.overflow is not OverflowPolicy.STOP:

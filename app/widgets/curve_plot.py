@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QAccessible, QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.answers import token_words
 from app.i18n import tr, tr_count
 from app.theme import theme
 from app.widgets.roles import set_role
@@ -89,7 +90,7 @@ class CurvePlot(QWidget):
     def _paint_ticks(self, painter: QPainter, area: QRectF, most: int) -> None:
         painter.setPen(theme().colors.muted)
         line = self.fontMetrics().height()
-        text = tr_count("{count} token", "{count} tokens", most)
+        text = token_words(most)
         end = QRectF(area.left(), area.bottom() + 2, area.width(), line * 1.3)
         free = area.right() - self.fontMetrics().horizontalAdvance(text) - line / 2  # left of the last label
         for power in range(int(log2(most)) + 1 if most > 1 else 1):

@@ -7,10 +7,11 @@ from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
 
 
 class FlowLayout(QLayout):
-    """Lines of widgets in their own sizes, narrower only where the line itself is."""
+    """Lines of widgets in their own sizes, narrower only where the line itself is; `right`: at its end."""
 
-    def __init__(self, parent: QWidget | None = None, *, spacing: int = 6) -> None:
+    def __init__(self, parent: QWidget | None = None, *, spacing: int = 6, right: bool = False) -> None:
         super().__init__(parent)
+        self._right = right
         self._items: list[QLayoutItem] = []
         self.setContentsMargins(QMargins())
         self.setSpacing(spacing)
@@ -64,7 +65,8 @@ class FlowLayout(QLayout):
         top = rect.top()
         for items, height in self._lines(rect.width()):
             widths = [min(item.sizeHint().width(), rect.width()) for item in items]
-            left = rect.left()
+            used = sum(widths) + self.spacing() * (len(widths) - 1)
+            left = rect.left() + (max(0, rect.width() - used) if self._right else 0)
             for item, width in zip(items, widths, strict=True):
                 item.setGeometry(QRect(QPoint(left, top), QSize(width, height)))
                 left += width + self.spacing()
@@ -80,6 +82,8 @@ class FlowLayout(QLayout):
         lines: list[tuple[list[QLayoutItem], int]] = []
         used = 0
         for item in self._items:
+            if item.isEmpty():  # hidden
+                continue
             size = item.sizeHint()
             if not lines or used + self.spacing() + size.width() > width:
                 lines.append(([item], size.height()))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QStyle, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.errors import details_of
 from app.i18n import tr
-from app.theme import mark
+from app.theme import mark, theme
 from app.widgets.buttons import push_button
 from app.widgets.labels import TextLabel
 from engine.errors import EngineError, ShortageError
+
+_ICON = 28  # pixels at a zoom of 100 %
 
 
 class ProblemText(QWidget):
@@ -20,12 +22,11 @@ class ProblemText(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._error: EngineError | None = None
-        size = self.style().pixelMetric(QStyle.PixelMetric.PM_LargeIconSize)
-        icon = QLabel(self)
-        sign = self.style().standardIcon(QStyle.StandardPixmap.SP_MessageBoxWarning)
-        icon.setPixmap(sign.pixmap(size, size))
+        icon = self._icon = QLabel(self)
         icon.setAlignment(Qt.AlignmentFlag.AlignTop)
         icon.setAccessibleName(tr("Warning"))
+        self._draw_icon()
+        theme().changed.connect(self._draw_icon)
         self.what = TextLabel(parent=self, bold=True)
         self.why = TextLabel(parent=self)
         self.action = TextLabel(parent=self)
@@ -46,6 +47,12 @@ class ProblemText(QWidget):
         for label, text in ((self.what, error.what), (self.why, error.why), (self.action, error.action)):
             label.setText(text)
             label.setVisible(bool(text))
+
+    @Slot()
+    def _draw_icon(self) -> None:
+        size = round(_ICON * theme().scale)
+        pixmap = theme().icon("warning", "warning").pixmap(QSize(size, size), self.devicePixelRatio())
+        self._icon.setPixmap(pixmap)
 
     @Slot()
     def copy_details(self) -> None:
@@ -71,6 +78,7 @@ class ProblemBox(QFrame):
         buttons.addWidget(self.copy)
         buttons.addWidget(self.do_anyway)
         layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 12, 12, 12)
         layout.addWidget(self.text)
         layout.addLayout(buttons)
         self.hide()

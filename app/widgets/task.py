@@ -35,6 +35,8 @@ class ProgressDialog(QDialog):
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.buttons.rejected.connect(self.reject)
         column = QVBoxLayout(self)
+        column.setContentsMargins(24, 20, 24, 16)
+        column.setSpacing(16)
         column.addWidget(self.progress)
         column.addWidget(self.buttons)
         self.setMinimumWidth(self.fontMetrics().averageCharWidth() * _WIDTH_IN_CHARACTERS)

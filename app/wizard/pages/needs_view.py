@@ -13,6 +13,7 @@ from engine.requirements import Need, Resource
 from engine.units import format_bytes
 
 NO_BREAK_SPACE = "\u00a0"
+_SHORT = 40  # characters: longer ones would be wider than a small window
 
 
 def resource_name(resource: Resource) -> str:
@@ -38,9 +39,11 @@ def need_sentence(need: Need, gap: str = " ") -> str:
 
 
 def need_items(need: Need) -> str:
-    """The items in one line, in the order of the bar's segments. An item is not broken between lines."""
+    """The items in one line, in the order of the bar's segments. A short item is not broken between lines."""
     texts = (f"{_capital(item.label)} {format_bytes(item.nbytes)}" for item in need.items)
-    return f"{NO_BREAK_SPACE}· ".join(text.replace(" ", NO_BREAK_SPACE) for text in texts)
+    return f"{NO_BREAK_SPACE}· ".join(
+        text.replace(" ", NO_BREAK_SPACE) if len(text) <= _SHORT else text for text in texts
+    )
 
 
 def _capital(text: str) -> str:

@@ -51,6 +51,9 @@ def wait_until_drawn(qtbot: QtBot) -> None:
         r"f(x) = \begin{cases} 1 & x > 0 \\ 0 & \text{otherwise} \end{cases}",
         r"\operatorname{softmax}(x)_i \in \mathbb{R}^n",
         "α + β ≤ γ",
+        r"\left( \sum_{i \in C} t_i \right)",
+        r"\left\{ \prod_i x_i, \bigcup_{j} S_j \right\}",
+        r"\begin{pmatrix} 1 & \begin{bmatrix} 2 \end{bmatrix} \\ 3 & 4 \end{pmatrix}^{-1}",
     ],
 )
 def test_what_models_write_can_be_drawn(qtbot: QtBot, tex: str) -> None:
