@@ -42,6 +42,7 @@ class ModelPage(SettingsPage):
         self._worker, self._knowledge, self._status = worker, knowledge, status
         self.wizard: WizardDialog | None = None
         self.history: HistoryDialog | None = None
+        self.content.setSpacing(10)
         self.content.addWidget(self._model_card())
         self.calibration = CalibrationCard(knowledge, partial(load_options, settings), self)
         self.calibration.requested.connect(self._recalibrate)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QLineEdit, QWidget
 
 from app.i18n import tr
 from app.settings.option import Option, SettingsError
+from app.widgets.spin import inset
 from app.widgets.wheel import guard_wheel
 
 
@@ -34,6 +35,7 @@ class NumberEdit(QDoubleSpinBox):
         self.setAccessibleDescription(option.help)
         self.valueChanged.connect(lambda _: self.edited.emit())
         guard_wheel(self)
+        inset(self)
 
     def set_own(self, words: str) -> None:
         """How None is shown: whose value applies then."""
