@@ -12,7 +12,7 @@ from engine.params import GenerationParams, OverflowPolicy, SamplingParams
 def test_what_the_model_recommends() -> None:
     greedy = GenerationParams(SamplingParams(temperature=0, top_k=40), stop_loops=True)
     assert recommended(greedy) == (
-        "This model recommends: always the most likely word, at most 1024 tokens, "
+        "This model recommends: always the most likely word, at most 1,024 tokens, "
         "an answer that repeats itself is ended."
     )
     sampled = GenerationParams(SamplingParams(0.6, 40, 0.9, 0.05, 1.1), max_tokens=99)
