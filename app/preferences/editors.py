@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
 from app.i18n import tr
 from app.preferences.binding import Binding
 from app.widgets.inset import inset
-from app.widgets.spin import inset
 from app.widgets.wheel import guard_wheel
 
 Choices = Sequence[tuple[str, str]]
@@ -96,7 +95,6 @@ def _spin(binding: Binding, parent: QWidget, automatic: str) -> QSpinBox:
     show(binding.value)
     box.valueChanged.connect(binding.save)
     guard_wheel(box)
-    inset(box)
     return box
 
 
@@ -118,5 +116,4 @@ def _double(binding: Binding, parent: QWidget, automatic: str) -> QDoubleSpinBox
     show(binding.value)
     box.valueChanged.connect(lambda value: binding.save(round(value, 2)))
     guard_wheel(box)
-    inset(box)
     return box

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QLineEdit, QWidget
 
 from app.i18n import tr
 from app.settings.option import Option, SettingsError
-from app.widgets.spin import inset
+from app.widgets.inset import inset
 from app.widgets.wheel import guard_wheel
 
 

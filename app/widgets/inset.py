@@ -11,7 +11,7 @@ _INSET = 7  # pixels, as the choices beside have
 
 
 class _Inset(QObject):
-    """Qt leaves out a spin box's padding at the left once its buttons are styled, as in high contrast."""
+    """Qt leaves out a spin box's padding at the left once its buttons are styled."""
 
     def __init__(self, box: QAbstractSpinBox) -> None:
         super().__init__(box)
@@ -21,8 +21,7 @@ class _Inset(QObject):
 
     @Slot()
     def _fit(self) -> None:
-        left = round(_INSET * theme().scale) if theme().colors.high_contrast else 0
-        self._box.lineEdit().setTextMargins(left, 0, 0, 0)
+        self._box.lineEdit().setTextMargins(round(_INSET * theme().scale), 0, 0, 0)
 
 
 def inset(box: QAbstractSpinBox) -> None:
