@@ -24,6 +24,8 @@ from app.storage import MessageRow, MessageState
 from app.theme import THEMES, application_icon, heading, theme
 from app.theme_colors import Colors, contrast, load_colors, style_sheet
 
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")  # from windows of tests before
+
 TEXT_ON = [
     ("text", ("base", "surface", "raised", "hover", "selected", "bubble", "code")),
     ("muted", ("base", "surface", "raised", "hover", "code")),
