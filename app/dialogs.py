@@ -37,7 +37,8 @@ class MessageDialog(QDialog):
         layout.setSpacing(16)
         layout.addWidget(content)
         layout.addWidget(self.buttons)
-        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * _WIDTH_IN_CHARACTERS)
+        # Not the dialog's own least width: that would also count where the content needs more.
+        layout.addStrut(self.fontMetrics().averageCharWidth() * _WIDTH_IN_CHARACTERS)
 
     def add_button(
         self, text: str, role: QDialogButtonBox.ButtonRole, *, default: bool = False

@@ -16,6 +16,7 @@ from app.widgets.labels import TextLabel
 from app.widgets.problem import ProblemText
 
 _Role = QDialogButtonBox.ButtonRole
+_COLUMNS, _ROWS = 76, 10  # of the details, that are to be read without scrolling
 
 
 class FaultDialog(MessageDialog):
@@ -33,6 +34,7 @@ class FaultDialog(MessageDialog):
         text = ProblemText()
         text.set_error(error)
         self.details = DetailsText(error.details, tr("Details of the fault"))
+        self.details.show_columns(_COLUMNS, rows=_ROWS)
         column.addWidget(text)
         column.addWidget(self.details, 1)
         column.addWidget(TextLabel(tr("The details contain nothing that you or the model wrote.")))
@@ -72,6 +74,7 @@ def show_ending(parent: QWidget, ending: BadEnding, *, all_there: bool = True) -
     words = ending_words(ending, all_there=all_there)
     column.addWidget(TextLabel(words, content))
     details = DetailsText(_details(ending), tr("Details of the last run"), content)
+    details.show_columns(_COLUMNS, rows=_ROWS)
     column.addWidget(details)
     dialog = MessageDialog(parent, tr("The last run"), content)
     dialog.add_button(tr("&Copy details"), _Role.ActionRole).clicked.connect(details.copy_all)

@@ -59,6 +59,7 @@ class SupportCard(QFrame):
         )
         details = DetailsText(text, tr("Diagnostic report"), content)
         details.show_columns(84, rows=18)
+        details.setLineWrapMode(DetailsText.LineWrapMode.WidgetWidth)  # sentences, too: some are longer
         column.addWidget(details)
         details.copy_all()
         dialog = self.shown = MessageDialog(self.window(), tr("Diagnostic report"), content)

@@ -8,6 +8,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 
 from app.backup.swapping import swap_if_asked
+from app.details import DetailsText
 from app.dialogs import MessageDialog
 from app.paths import database_path
 from app.settings import SettingsStore, registry
@@ -87,4 +88,10 @@ def test_the_report_is_copied_and_shown(
     assert "engine.threads = 3" in copied
     assert "Rome" not in copied
     assert dialog.data.support.copy.isEnabled()
+    details = shown.findChild(DetailsText)
+    assert details is not None
+    qtbot.waitUntil(lambda: details.verticalScrollBar().maximum() > 0)
+    assert details.horizontalScrollBar().maximum() == 0  # long sentences are wrapped
+    right = details.mapTo(shown, details.rect().topRight()).x()
+    assert right < shown.contentsRect().right() - shown.layout().contentsMargins().right() + 1
     shown.reject()
