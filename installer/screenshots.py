@@ -23,6 +23,8 @@ from installer.bootstrap import ROOT
 from installer.real_screen import Screen, real_screen, wait_until
 
 TARGET = ROOT / "assets" / "screenshots"
+NOTES = "At sunset the light takes a longer way through the air.\n"
+NEXT = "And why is it red in the evening, as in my notes?"
 QUESTION = "Explain in a few sentences why the sky is blue."
 SCALES = ("1", "1.5", "2")
 SCREEN = {"width": 1920, "height": 1080, "logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1}
@@ -52,6 +54,20 @@ def go_on_to(screen: Screen, page: str) -> None:
     wait_until(look, 400, page)
 
 
+def attach(screen: Screen, text: str) -> None:
+    """Attach a file with this text to the next message."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "notes.txt"
+        path.write_text(text, encoding="utf-8")
+        screen.press("ctrl+o")
+        screen.wait_for_window("^Attach", 30)
+        screen.type(str(path))
+        screen.press("Return")
+        wait_until(lambda: None if screen.window("^Attach") else True, 30, "the file")
+        screen.wait_for_window("Fiddler Chat$", 30)
+        time.sleep(2)  # it is read beside the window
+
+
 def walk(screen: Screen, theme: str) -> None:
     """From the first page of the wizard to the settings, with a picture of each."""
     for page in PAGES:
@@ -67,6 +83,8 @@ def walk(screen: Screen, theme: str) -> None:
     screen.type(QUESTION)
     screen.press("Return")
     time.sleep(12)
+    attach(screen, NOTES)
+    screen.type(NEXT)
     take(screen, "Fiddler Chat$", f"chat-{theme}")
     screen.press("ctrl+comma")
     take(screen, "^Settings", f"settings-{theme}")

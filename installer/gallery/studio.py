@@ -13,6 +13,7 @@ from typing import NamedTuple
 from PySide6.QtCore import QEvent, QEventLoop, QThreadPool
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app.chat.formulas import formulas
 from app.paths import database_path
 from app.settings import SettingsStore, registry
 from app.storage.incoming import IncomingChat, insert_chat
@@ -100,6 +101,8 @@ class Studio:
         while time.monotonic() < until:
             QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
             time.sleep(0.002)
+        self.wait(lambda: not formulas().busy)
+        QApplication.processEvents()
 
     def end(self) -> None:
         """Close everything."""
