@@ -1,48 +1,63 @@
 """A program killed at any moment loses nothing that the store has acknowledged."""
 
-import os
+import multiprocessing
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 
 from app.storage import ChatStore, MessageState, open_store
+from tests.app.storage import writer
 
-ROOT = Path(__file__).parents[3]
 KILLS = 200
+# A process of its own each time; where the system can, divided off one that has imported all that it needs.
+PROCESSES = multiprocessing.get_context(
+    "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+)
+PROCESSES.set_forkserver_preload([writer.__name__])
 
 
 @contextmanager
-def writer(database: Path, seed: int, mode: str = "chat") -> Iterator[subprocess.Popen[str]]:
-    program = [sys.executable, str(Path(__file__).with_name("writer.py")), str(database), str(seed), mode]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, encoding="utf-8"
-    ) as process:
+def writing(database: Path, seed: int, mode: str = "chat") -> Iterator[tuple[BaseProcess, Connection]]:
+    ours, theirs = PROCESSES.Pipe()
+    process = PROCESSES.Process(target=writer.main, args=(database, seed, mode, theirs), daemon=True)
+    with ours:
+        process.start()
+        theirs.close()  # so that ours ends when the process does
         try:
-            yield process
+            yield process, ours
         finally:
             process.kill()
+            process.join()
+            process.close()
 
 
 def whole_answer(message_id: int) -> str:
     return "".join(f"{message_id}:{number} " for number in range(200))
 
 
+def last_lines(connection: Connection) -> Iterator[str]:
+    """What was sent whole before the process ended."""
+    try:
+        while True:
+            yield connection.recv()
+    except (EOFError, OSError):  # between two lines, or within one
+        return
+
+
 def killed(database: Path, luck: random.Random) -> list[list[str]]:
     """What a writer had acknowledged when it was killed, as lists of words."""
-    with writer(database, luck.randrange(10**9)) as process:
-        assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(luck.randrange(1, 40))]
+    with writing(database, luck.randrange(10**9)) as (process, connection):
+        lines = [connection.recv() for _ in range(luck.randrange(1, 40))]
         time.sleep(luck.random() * 0.003)  # somewhere inside the next transactions
         process.kill()  # SIGKILL; TerminateProcess on Windows
-        lines += process.stdout.readlines()
-    return [line.split(maxsplit=2) for line in lines if line.endswith("\n")]
+        lines += last_lines(connection)
+    return [line.split(maxsplit=2) for line in lines]
 
 
 def unrestored(acknowledged: list[list[str]]) -> set[int]:
@@ -138,16 +153,15 @@ def test_nothing_acknowledged_is_lost(database: Path) -> None:
 
 
 def test_a_living_window_keeps_its_answer(database: Path) -> None:
-    with writer(database, 0, "hold") as process:
-        assert process.stdout is not None
-        answer = int(process.stdout.readline().split()[1])
+    with writing(database, 0, "hold") as (process, connection):
+        answer = int(connection.recv().split()[1])
         opened = open_store(database)
         chat = opened.store.conversations()[0].conversation.id
         assert opened.interrupted == ()
         assert opened.store.messages(chat)[-1].state is MessageState.STREAMING
         opened.store.close()
         process.kill()
-        process.wait()
+        process.join()
         opened = open_store(database)
         assert [row.id for row in opened.interrupted] == [answer]
         assert opened.store.messages(chat)[-1].state is MessageState.INTERRUPTED

@@ -2,10 +2,13 @@
 
 import itertools
 import random
-import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from app.storage import ChatStore, MessageState, open_store
+
+Say = Callable[..., None]
 
 
 def text_of(message_id: int) -> str:
@@ -13,11 +16,7 @@ def text_of(message_id: int) -> str:
     return "".join(f"{message_id}:{number} " for number in range(200))
 
 
-def say(*words: object) -> None:
-    print(*words, flush=True)
-
-
-def chat(store: ChatStore, conversation: int, luck: random.Random) -> None:
+def chat(store: ChatStore, conversation: int, luck: random.Random, say: Say) -> None:
     exchange = store.begin_exchange(conversation, f"question {luck.random()}")
     question, answer = exchange.history[-1], exchange.answer.id
     say("question", question.id, question.content)
@@ -32,7 +31,7 @@ def chat(store: ChatStore, conversation: int, luck: random.Random) -> None:
         say("finished", answer, length)
 
 
-def change(store: ChatStore, conversation: int, luck: random.Random) -> None:
+def change(store: ChatStore, conversation: int, luck: random.Random, say: Say) -> None:
     """Do something with what is there: another version, a deleted turn, a step of the index."""
     rows = store.messages(conversation)
     row = luck.choice(rows)
@@ -61,21 +60,22 @@ def change(store: ChatStore, conversation: int, luck: random.Random) -> None:
         store.index_some()
 
 
-def main() -> None:
-    store = open_store(Path(sys.argv[1])).store
-    luck = random.Random(int(sys.argv[2]))
-    if sys.argv[3] == "hold":  # one unfinished answer, then wait
+def main(database: Path, seed: int, mode: str, connection: Connection) -> None:
+    """Send what was acknowledged through `connection`, line by line."""
+
+    def say(*words: object) -> None:
+        connection.send(" ".join(map(str, words)))
+
+    store = open_store(database).store
+    luck = random.Random(seed)
+    if mode == "hold":  # one unfinished answer, then wait
         conversation = store.create_conversation("held").id
         say("holding", store.begin_exchange(conversation, "question").answer.id)
-        sys.stdin.read()
+        connection.recv()
         return
     for number in itertools.count():
         conversation = store.create_conversation(f"chat {number}").id
         say("chat", conversation, f"chat {number}")
         for _ in range(3):
-            chat(store, conversation, luck)
-            change(store, conversation, luck)
-
-
-if __name__ == "__main__":
-    main()
+            chat(store, conversation, luck, say)
+            change(store, conversation, luck, say)

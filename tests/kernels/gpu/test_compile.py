@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,31 @@ KERNELS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("capability", [80, 90])  # what 89 has of them, both have
-@pytest.mark.parametrize("script", KERNELS)
-def test_kernels_compile(script, capability, tmp_path):
+CAPABILITIES = [80, 90]  # what 89 has of them, both have
+
+
+def run(script, capability, cache):
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    environment |= {"PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(tmp_path)}
+    environment |= {"PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(cache)}
     command = [sys.executable, str(Path(__file__).with_name(script)), str(capability)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
+
+
+@pytest.fixture(scope="module")
+def compiling(tmp_path_factory):
+    """Each script for each GPU under way, as many at once as there are processors; the longest first."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield {
+            (script, capability): pool.submit(run, script, capability, tmp_path_factory.mktemp("triton"))
+            for script in reversed(KERNELS)
+            for capability in CAPABILITIES
+        }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize("script", KERNELS)
+def test_kernels_compile(script, capability, compiling):
+    done = compiling[script, capability].result()
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) == KERNELS[script]
