@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QMargins, QPoint, QRect, QSize, Qt
-from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
+from PySide6.QtCore import QMargins, QPoint, QRect, QSize
+from PySide6.QtWidgets import QLayoutItem, QWidget
+
+from app.widgets.item_layout import ItemLayout
 
 
-class FlowLayout(QLayout):
+class FlowLayout(ItemLayout):
     """Lines of widgets in their own sizes, narrower only where the line itself is; `right`: at its end."""
 
     def __init__(self, parent: QWidget | None = None, *, spacing: int = 6, right: bool = False) -> None:
-        super().__init__(parent)
+        super().__init__(parent, spacing=spacing)
         self._right = right
-        self._items: list[QLayoutItem] = []
         self.setContentsMargins(QMargins())
-        self.setSpacing(spacing)
-
-    def addItem(self, item: QLayoutItem) -> None:
-        """Called by `addWidget`."""
-        self._items.append(item)
-
-    def count(self) -> int:
-        """How many widgets there are."""
-        return len(self._items)
-
-    def itemAt(self, index: int) -> QLayoutItem | None:
-        """The widget at a place."""
-        return self._items[index] if 0 <= index < len(self._items) else None
-
-    def takeAt(self, index: int) -> QLayoutItem | None:
-        """Take a widget out."""
-        return self._items.pop(index) if 0 <= index < len(self._items) else None
-
-    def expandingDirections(self) -> Qt.Orientation:
-        """It takes no more than it needs."""
-        return Qt.Orientation(0)
-
-    def hasHeightForWidth(self) -> bool:
-        """The narrower, the higher."""
-        return True
 
     def heightForWidth(self, width: int) -> int:
         """The height of all lines."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtWidgets import QFrame, QLayout, QLayoutItem, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QRect, QSize
+from PySide6.QtWidgets import QFrame, QLayoutItem, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from app.widgets.flow import FlowLayout
+from app.widgets.item_layout import ItemLayout
 
 _TEXT_IN_CHARACTERS = 26  # that are to be had beside buttons: in a narrower column nobody likes to read
 
 
-class FoldingLayout(QLayout):
+class FoldingLayout(ItemLayout):
     """The layout of the two widgets that are added to it.
 
     With a `lead`, the first has that width (pixels) beside the second, which gets the rest. Without, the
@@ -21,34 +22,8 @@ class FoldingLayout(QLayout):
     """
 
     def __init__(self, parent: QWidget, *, lead: int = 0, least: int = 0) -> None:
-        super().__init__(parent)
+        super().__init__(parent, spacing=12)
         self._lead, self._least = lead, least
-        self._items: list[QLayoutItem] = []
-        self.setSpacing(12)
-
-    def addItem(self, item: QLayoutItem) -> None:
-        """Called by `addWidget`."""
-        self._items.append(item)
-
-    def count(self) -> int:
-        """How many parts there are."""
-        return len(self._items)
-
-    def itemAt(self, index: int) -> QLayoutItem | None:
-        """The part at a place."""
-        return self._items[index] if 0 <= index < len(self._items) else None
-
-    def takeAt(self, index: int) -> QLayoutItem | None:
-        """Take a part out."""
-        return self._items.pop(index) if 0 <= index < len(self._items) else None
-
-    def expandingDirections(self) -> Qt.Orientation:
-        """It takes no more than it is given."""
-        return Qt.Orientation(0)
-
-    def hasHeightForWidth(self) -> bool:
-        """The narrower, the higher."""
-        return True
 
     def heightForWidth(self, width: int) -> int:
         """The height of the higher part, or of both."""
