@@ -74,6 +74,12 @@ def test_what_keeps_a_backup_out_of_place_is_said_and_the_program_ends(
         told.append(dialog.accessibleName())
         dialog.close()
 
+    # With its last window closed, too, the application would be told twice to quit, and the second time would
+    # end the event loops of later tests.
+    qapp.setQuitOnLastWindowClosed(False)
     QTimer.singleShot(0, close)
-    assert _say(qapp, BackupError("The backup could not be put in place.")) == 1
+    try:
+        assert _say(qapp, BackupError("The backup could not be put in place.")) == 1
+    finally:
+        qapp.setQuitOnLastWindowClosed(True)
     assert told == ["The backup could not be put in place."]
