@@ -14,7 +14,7 @@ LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 def test_every_log_call_begins_with_a_text_of_the_source() -> None:
     calls = 0
     for package in (app, engine):
-        for path in Path(package.__path__[0]).rglob("*.py"):
+        for path in Path(package.__file__).parent.rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):
                 function = node.func if isinstance(node, ast.Call) else None
                 if (
