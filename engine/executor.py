@@ -174,7 +174,7 @@ class ExpertExecutor:
         link, stream = self._link, self.stream
         assert stream is not None
         if layer == 0:
-            self._ahead = None  # of a step that did not get so far
+            self._ahead, self._ahead_until = None, 0.0  # of a step that did not get so far
         if len(x) == 1:
             self.begin_decode()
         pairs = link.sorted_pairs(ids)
@@ -219,7 +219,7 @@ class ExpertExecutor:
         ahead = self._ahead
         if ahead is None or ahead[0] > layer:
             return places
-        self._ahead = None
+        self._ahead, self._ahead_until = None, 0.0
         if ahead[0] != layer or places[ahead[1]] != Place.GPU:
             return places
         counted = places.copy()
