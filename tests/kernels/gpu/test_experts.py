@@ -140,11 +140,11 @@ def test_all_tokens_at_one_expert_and_some_at_none(device: torch.device) -> None
     case.check({1: 0})
 
 
-@pytest.mark.parametrize("firsts", [(0, 7), (5, 16), (18, 19)])
+@pytest.mark.parametrize("firsts", [(1, 8), (5, 10)])
 @pytest.mark.parametrize("format", WeightFormat)
 def test_last_panels(device: torch.device, format: WeightFormat, firsts: tuple[int, int]) -> None:
-    """That begin within a split and within eight panels; none of 19 give zeros, a negative place nothing."""
-    case = make_case(device, format, (40, 597), 3, experts=4)
+    """That begin within a split and within eight panels; none of 10 give zeros, a negative place nothing."""
+    case = make_case(device, format, (40, 300), 2, experts=4)
     case.streamed([-1, 0, 1, -2], [99, firsts[0], firsts[1], 99])
     case.check({1: 0, 2: 1}, {1: firsts[0], 2: firsts[1]})
 
