@@ -54,6 +54,7 @@ class Theme(QObject):
         self._icon_sizes: weakref.WeakKeyDictionary[QAbstractButton, QSize] = weakref.WeakKeyDictionary()
         self._zoom = 100
         self._system_font: QFont | None = None
+        self._styled: QWidget | None = None  # never shown, always with a style sheet
         self._still = False
         self.colors: Colors = load_colors("light")
 
@@ -78,6 +79,7 @@ class Theme(QObject):
         if self._system_font is None:
             self._system_font = app.font()
             app.setStyle("Fusion")
+            self._keep_style_cache()
             app.styleHints().colorSchemeChanged.connect(self._follow_system)
             app.styleHints().accessibility().contrastPreferenceChanged.connect(self._follow_system)
         font = QFont(self._system_font)
@@ -96,6 +98,17 @@ class Theme(QObject):
         self._show(again=resized)
         if resized:
             QTimer.singleShot(0, self, self._tell)  # when the events about the new font have been handled
+
+    def _keep_style_cache(self) -> None:
+        """Keep alive what Qt knows of widgets with a style sheet while the program has none for a moment.
+
+        Without a sheet anywhere, Qt drops its list of styled widgets and with it the connections by which the
+        list hears of their end. A widget that was measured but never shown counts as connected for ever: it
+        would stay in the next list when it is gone, and the next style sheet ended the program. (Seen with
+        Qt 6.11 as a segmentation fault in QApplication::setStyleSheet after a change of the zoom.)
+        """
+        self._styled = QWidget()
+        self._styled.setStyleSheet("* {}")
 
     def set_still(self, still: bool) -> None:
         """Whether nothing is to move by itself, such as the stripes of a bar without an end."""

@@ -6,39 +6,38 @@ window would stutter. While a job runs here the wait is a tenth of that.
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 from collections.abc import Callable
 from functools import cache
 from queue import SimpleQueue
+from typing import TypeVar, cast
 
-log = logging.getLogger(__name__)
+from app.widgets.errand import Errand
+
+Result = TypeVar("Result")
 
 TURN = 0.0005  # seconds
 
 
-def run_aside(job: Callable[[], object]) -> None:
-    """Run a job when those before it are done. It tells of its result by itself, with a signal."""
-    _jobs().put(job)
+def run_aside(work: Callable[[], Result], done: Callable[[Errand[Result]], None]) -> None:
+    """Do `work` when that asked for before is done; `done` is a method of an object of Qt: see `Errand`."""
+    errand = Errand(work, done)
+    _errands().put(cast(Errand[object], errand))
 
 
 @cache
-def _jobs() -> SimpleQueue[Callable[[], object]]:
-    jobs: SimpleQueue[Callable[[], object]] = SimpleQueue()
+def _errands() -> SimpleQueue[Errand[object]]:
+    errands: SimpleQueue[Errand[object]] = SimpleQueue()
     # A daemon: the program does not wait for formulas when it ends.
-    threading.Thread(target=_work, args=(jobs,), name="aside", daemon=True).start()
-    return jobs
+    threading.Thread(target=_work, args=(errands,), name="aside", daemon=True).start()
+    return errands
 
 
-def _work(jobs: SimpleQueue[Callable[[], object]]) -> None:
+def _work(errands: SimpleQueue[Errand[object]]) -> None:
     usual = sys.getswitchinterval()
     while True:
-        job = jobs.get()
+        errand = errands.get()
         sys.setswitchinterval(TURN)
-        try:
-            job()
-        except Exception:  # the thread's boundary: a fault of one job must not end the others
-            log.exception("a job beside the window failed")
-        finally:
-            sys.setswitchinterval(usual)
+        errand.run()
+        sys.setswitchinterval(usual)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
-from shiboken6 import isValid
 
 from app.chat.aside import run_aside
 from app.chat.code_lexer import CodeLexer, language_name
 from app.chat.code_view import CodeView
 from app.i18n import tr
 from app.theme import mark, theme
+from app.widgets.errand import Errand
+
+log = logging.getLogger(__name__)
 
 COPIED_MS = 1500
 
 
 class CodeArea(QFrame):
     """Shows code as it is; while it streams in, lines are only ever appended, and only they are coloured."""
-
-    _loaded = Signal()  # the language's rules
 
     def __init__(self, language: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -47,7 +48,6 @@ class CodeArea(QFrame):
         self._more.setSingleShot(True)
         self._more.timeout.connect(self._color)
         self._loading = False
-        self._loaded.connect(self._color)
         self.render_again()
 
     @property
@@ -81,7 +81,7 @@ class CodeArea(QFrame):
                 self._color()
         elif not self._loading:
             self._loading = True
-            run_aside(self._load)
+            run_aside(self._lexer.load, self._on_loaded)
 
     def settle(self) -> None:
         """The code is complete: colour it once as a whole, as some patterns need to see the end of a text."""
@@ -94,11 +94,11 @@ class CodeArea(QFrame):
         """Take over the theme's new colours and font."""
         self._view.restyle()
 
-    def _load(self) -> None:
-        """On another thread; the area may be gone by then."""
-        self._lexer.load()
-        if isValid(self):
-            self._loaded.emit()
+    def _on_loaded(self, errand: Errand[None]) -> None:
+        if errand.error is not None:  # the code stays as it is shown, without colours
+            log.error("The rules for %s cannot be read", self._lexer.language, exc_info=errand.error)
+        else:
+            self._color()
 
     def _color(self) -> None:
         first = self._lexer.read(self._shown)

@@ -15,11 +15,12 @@ from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from app.chat.aside import run_aside
+from app.widgets.errand import Errand
 
 PIXMAPS = 200  # that are kept, more than a screen shows
 MARGIN = 0.5  # pixels around a formula: smooth edges reach beyond it
@@ -84,13 +85,11 @@ class Formulas(QObject):
     """The formulas of the program; get them from `formulas()`."""
 
     drawn = Signal()  # some that were asked for are there now, or turned out to be none
-    _done = Signal(object, object)  # FormulaKey, Formula or None
 
     def __init__(self) -> None:
         super().__init__()
         self._known: dict[FormulaKey, Formula | None] = {}  # None: it cannot be drawn
         self._wanted: set[FormulaKey] = set()
-        self._done.connect(self._on_done)
 
     def get(self, key: FormulaKey) -> Formula | None:
         """The formula if it is drawn; otherwise it is drawn soon and `drawn` tells."""
@@ -98,7 +97,7 @@ class Formulas(QObject):
             return self._known[key]
         if key not in self._wanted:
             self._wanted.add(key)
-            run_aside(partial(self._draw, key))
+            run_aside(partial(_drawn, key), self._on_drawn)
         return None
 
     def is_wrong(self, key: FormulaKey) -> bool:
@@ -110,15 +109,9 @@ class Formulas(QObject):
         """Whether formulas are still to be drawn."""
         return bool(self._wanted)
 
-    def _draw(self, key: FormulaKey) -> None:
-        """On the thread."""
-        try:
-            self._done.emit(key, draw(key))
-        except FormulaError:
-            self._done.emit(key, None)
-
-    @Slot(object, object)
-    def _on_done(self, key: FormulaKey, formula: Formula | None) -> None:
+    def _on_drawn(self, errand: Errand[tuple[FormulaKey, Formula | None]]) -> None:
+        assert errand.result is not None  # any failure to draw is an outcome
+        key, formula = errand.result
         self._known[key] = formula
         self._wanted.discard(key)
         self.drawn.emit()
@@ -128,6 +121,13 @@ class Formulas(QObject):
 def formulas() -> Formulas:
     """The program's formulas."""
     return Formulas()
+
+
+def _drawn(key: FormulaKey) -> tuple[FormulaKey, Formula | None]:
+    try:
+        return key, draw(key)
+    except FormulaError:
+        return key, None
 
 
 def draw(key: FormulaKey) -> Formula:

@@ -49,23 +49,30 @@ class Operation(Generic[T]):
         A bound method of a Qt object that has been destroyed meanwhile is not called. Without any `failed`,
         the error goes to `StorageThread.failed`.
         """
-        self._done.append(done)
-        if failed is not None:
-            self._failed.append(failed)
-        if isinstance(self._outcome, StorageError) and failed is not None:
-            _call(failed, self._outcome)
+        if self._outcome is None:
+            self._done.append(done)
+            if failed is not None:
+                self._failed.append(failed)
         elif isinstance(self._outcome, tuple):
             _call(done, self._outcome[0])
+        elif failed is not None:
+            _call(failed, self._outcome)
         return self
 
     def _settle(self, outcome: tuple[T] | StorageError) -> bool:
-        """Deliver the outcome; False if it is an error that nobody took."""
+        """Deliver the outcome; False if it is an error that nobody took.
+
+        The callbacks are let go of here: the storage thread may hold its last operation for long, and what
+        they belong to is often of Qt and must not end there.
+        """
         self._outcome = outcome
+        on_done, self._done = self._done, []
+        on_failed, self._failed = self._failed, []
         if isinstance(outcome, StorageError):
-            for failed in self._failed:
+            for failed in on_failed:
                 _call(failed, outcome)
-            return bool(self._failed)
-        for done in self._done:
+            return bool(on_failed)
+        for done in on_done:
             _call(done, outcome[0])
         return True
 

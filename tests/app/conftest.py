@@ -38,11 +38,19 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def frozen_libraries() -> None:
+    """What is there before the first test is never garbage; with it, each collection takes 0.1 s."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
-def garbage_stays_in_this_thread() -> Iterator[None]:
-    """As in the program (`app.garbage`): no thread of a test destroys what an earlier one left of Qt."""
+def garbage_stays_in_this_thread(frozen_libraries: None) -> Iterator[None]:
+    """As in the program (`app.garbage`): no other thread destroys what a test leaves of Qt."""
     gc.disable()
     yield
+    gc.collect()
     gc.enable()
 
 

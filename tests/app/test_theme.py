@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -261,3 +264,31 @@ def test_a_list_in_a_window_of_its_own_has_a_ground(qtbot: QtBot, name: str) -> 
     completions.resize(80, 60)
     image = completions.grab().toImage()
     assert image.pixelColor(40, 30) == QColor(theme().colors.raised)
+
+
+# Widgets that were measured, not shown, and are gone after a change of the zoom: see Theme._keep_style_cache.
+GONE = """
+from PySide6.QtWidgets import QApplication, QPushButton, QStyle
+from shiboken6 import delete
+from app.theme import theme
+
+application = QApplication([])
+theme().apply("light")
+buttons = [QPushButton() for _ in range(50)]
+for zoom in (125, 100):
+    for button in buttons:
+        button.style().pixelMetric(QStyle.PixelMetric.PM_ButtonMargin, None, button)
+    theme().apply("light", zoom=zoom)
+for button in buttons:
+    delete(button)
+theme().apply("dark")
+print("alive")
+"""
+
+
+def test_a_new_theme_leaves_alone_what_is_gone() -> None:
+    environment = os.environ | {"MALLOC_PERTURB_": "165"}  # glibc then overwrites what is given back
+    run = subprocess.run(
+        [sys.executable, "-c", GONE], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.stdout == "alive\n", f"exit status {run.returncode}: {run.stderr}"

@@ -279,3 +279,20 @@ def test_a_fault_of_the_index_stops_nothing(
     for _ in range(3):
         assert caller.result(storage.run(ChatStore.create_conversation, "x")).title == "x"
         qtbot.waitUntil(lambda: "index is behind" in caplog.text, timeout=5000)
+
+
+def test_who_asked_ends_in_the_windows_thread(storage: StorageThread, qtbot: QtBot) -> None:
+    ends: list[int] = []
+
+    class Asker:  # stands for a widget: one of those must not end elsewhere
+        answered = False
+
+        def on_done(self, _: object) -> None:
+            type(self).answered = True
+
+        def __del__(self) -> None:
+            ends.append(threading.get_ident())
+
+    storage.run(_thread_name).then(Asker().on_done)
+    qtbot.waitUntil(lambda: Asker.answered)
+    assert ends == [threading.get_ident()]  # although the thread may still hold its last operation
