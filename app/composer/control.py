@@ -15,7 +15,7 @@ from app.composer.history import MessageHistory
 from app.composer.waiting import WaitingMessages, ended_well
 from app.engine_factory import TokenCounter
 from app.i18n import tr
-from app.storage import ChatStore, Conversation, MessageRow
+from app.storage import ChatStore, Conversation, MessageRow, StorageError
 from app.storage.thread import StorageThread
 
 
@@ -40,6 +40,8 @@ class ComposerControl(QObject):
         self._removed: list[str] = []  # messages that waited and were removed: Up brings them back
         self._chat: int | None = None  # the chat whose draft the composer holds
         self._restoring = False  # the composer changes without the user
+        self._reading: object | None = None  # the reading of the draft that is under way
+        self._suggested = ""  # the text that was suggested last
         self._on_its_way: tuple[int | None] | None = None  # the chat whose waiting message is being saved
         self._ended: MessageRow | None = None  # the answer that ended last, until what waits has followed
         self._connect()
@@ -52,8 +54,10 @@ class ComposerControl(QObject):
         self.refresh()
 
     def suggest(self, text: str) -> None:
-        """Put a text into the field, to be sent or changed."""
-        self.composer.set_text(text)
+        """Put a text into the field, to be sent or changed; below what the user has written there."""
+        written = self.composer.text.strip()
+        self.composer.set_text(f"{written}\n{text}" if written not in ("", self._suggested) else text)
+        self._suggested = text
 
     def attach(self) -> None:
         """Ask for files to attach."""
@@ -113,23 +117,35 @@ class ComposerControl(QObject):
         # What waits for nothing any more, since the program ended, comes back into the composer.
         waits = bool(self.waiting.of(chat)) or self._on_its_way == (chat,)
         read = ChatStore.draft if waits else ChatStore.take_back_next
-        self._storage.run(read, chat).then(lambda draft: self._restore(chat, draft))
+        reading = self._reading = object()
+        self._storage.run(read, chat).then(
+            lambda draft: self._restore(reading, draft), lambda error: self._not_restored(reading, error)
+        )
         self.refresh()
 
     @Slot(object)
     def _on_begun(self, conversation: Conversation) -> None:
-        self._chat = conversation.id
+        if self._reading is None:  # else the disk may have more than what is seen here
+            self._storage.save_draft(None, "")  # what was typed since the message was sent is this chat's
+        self._chat, self._reading = conversation.id, None
         self.waiting.begun(conversation.id)
         self.composer.show_waiting(self.waiting.of(conversation.id))
         if self.composer.content:
             self._save_draft()
 
-    def _restore(self, chat: int | None, draft: str) -> None:
-        if self._chat == chat and draft:
-            written = self.composer.content  # typed while it was read
+    def _restore(self, reading: object, draft: str) -> None:
+        if reading is not self._reading:
+            return  # a chat was opened since, perhaps the same one again
+        self._reading = None
+        written = self.composer.content  # typed while it was read
+        if draft:
             self._fill(merged(draft, written) if written else draft)
-            if written:
-                self._save_draft()
+        if written:
+            self._save_draft()
+
+    def _not_restored(self, reading: object, error: StorageError) -> None:
+        self._restore(reading, "")
+        self._storage.failed.emit(error)
 
     def _fill(self, content: str) -> None:
         self._restoring = True
@@ -141,7 +157,7 @@ class ComposerControl(QObject):
 
     @Slot()
     def _on_changed(self) -> None:
-        if not self._restoring:
+        if not self._restoring and self._reading is None:  # else it would take the place of what is read
             self._save_draft()
 
     # Sending and waiting
