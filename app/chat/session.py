@@ -118,7 +118,11 @@ class ChatSession(QObject):
         def read(store: ChatStore) -> tuple[Conversation, list[MessageRow]]:
             return store.conversation(conversation_id), store.messages(conversation_id)
 
-        self._storage.run(read).then(self._show)
+        def failed(error: StorageError) -> None:
+            self._shown.want_no_more(conversation_id)
+            self.failed.emit(error)
+
+        self._storage.run(read).then(self._show, failed)
 
     def show_rows(self, conversation_id: int, rows: list[MessageRow]) -> None:
         """The messages of a chat have changed in the store: if it is shown, show them."""

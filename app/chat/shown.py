@@ -29,6 +29,11 @@ class ShownChat:
         """Another chat is asked for; the one before is shown until that was read."""
         self._wanted = conversation_id
 
+    def want_no_more(self, conversation_id: int) -> None:
+        """A chat that was asked for could not be read: the one that is shown stays."""
+        if self.is_wanted(conversation_id):
+            self._wanted = None if self.conversation is None else self.conversation.id
+
     def clear(self) -> None:
         """Show a chat that is not begun."""
         self.conversation, self._wanted, self.messages = None, None, []

@@ -219,6 +219,18 @@ def test_another_chat_can_be_read_while_an_answer_is_written(
     assert session.messages[-1].content == "Paris is the capital."
 
 
+def test_a_chat_that_cannot_be_opened_leaves_the_one_that_is_shown(
+    qtbot: QtBot, session: ChatSession
+) -> None:
+    chat = ask(qtbot, session)
+    with qtbot.waitSignal(session.failed):
+        session.open(chat + 1)
+    with qtbot.waitSignal(session.message_added):
+        session.send("And of Italy?")
+    wait_free(qtbot, session)
+    assert len(session.messages) == 4
+
+
 def test_a_second_message_is_not_sent_while_an_answer_is_written(
     qtbot: QtBot, session: ChatSession, factory: ScriptedFactory
 ) -> None:
