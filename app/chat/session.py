@@ -233,6 +233,8 @@ class ChatSession(QObject):
 
     def _begin(self, conversation: Conversation, exchange: Exchange, plan: AnswerPlan, new: bool) -> None:
         self.generation.prepare(exchange)
+        if new:
+            self.parameters.begun()
         if new and self._shown.is_new:
             self._shown.begin(conversation)
             self.parameters.show(conversation)

@@ -25,6 +25,7 @@ class ChatParameters(QObject):
         self._storage, self.presets = storage, presets
         self._conversation: Conversation | None = None
         self._own: ChatSetup | None = None  # None: the default preset's, whatever that is
+        self._for_new: ChatSetup | None = None  # of the chat that is not begun, also while others are shown
         self._saving = 0  # changes that are on their way to the disk
         unsubscribe = presets.subscribe(self.changed.emit)
         self.destroyed.connect(unsubscribe)
@@ -38,7 +39,8 @@ class ChatParameters(QObject):
         """The values of any chat."""
         shown = self._conversation
         is_shown = (shown and shown.id) == (conversation and conversation.id)
-        return self._own if is_shown and self._own is not None else self._saved(conversation)
+        own = self._for_new if conversation is None else self._own if is_shown else None
+        return self._saved(conversation) if own is None else own
 
     @property
     def preset(self) -> Preset | None:
@@ -60,15 +62,21 @@ class ChatParameters(QObject):
         before, self._conversation = self._conversation, conversation
         if self._saving and before and conversation and before.id == conversation.id:
             return  # what is known here is newer
-        self._own = _own(conversation)
+        self._own = self._for_new if conversation is None else _own(conversation)
         self.changed.emit()
+
+    def begun(self) -> None:
+        """The chat that was not begun was saved with its values: the next one begins afresh."""
+        self._for_new = None
 
     def change(self, setup: ChatSetup) -> None:
         """Have the chat answered in another way from the next answer on."""
         self._own = setup
         self.changed.emit()
         chat = self._conversation
-        if chat is not None:
+        if chat is None:
+            self._for_new = setup
+        else:
             self._saving += 1
             parameters = setup_to_json(setup)
             saving = self._storage.run(ChatStore.set_parameters, chat.id, setup.system_prompt, parameters)

@@ -44,6 +44,28 @@ def test_a_chat_keeps_its_parameters(qtbot: QtBot, session: ChatSession, storage
     assert read(qtbot, storage, ChatStore.conversation, chat).system_prompt == "Be brief."
 
 
+def test_the_parameters_of_a_chat_that_is_not_begun_wait_for_it(
+    qtbot: QtBot, session: ChatSession, factory: ScriptedFactory
+) -> None:
+    first = ask(qtbot, session)
+    session.new_chat()
+    session.parameters.change(ChatSetup("", "A long prompt.", Parameters(max_tokens=9)))
+    with qtbot.waitSignal(session.opened):
+        session.open(first)
+    assert session.system_prompt == ""
+    session.send_waiting(None, "written there before")  # while another chat is shown
+    wait_free(qtbot, session)
+    assert factory.params[-1].max_tokens == 9
+    assert factory.engine.conversations[-1][0].content == "A long prompt."
+    session.new_chat()
+    assert session.parameters.setup == ChatSetup("balanced")
+    session.parameters.change(ChatSetup("", "Another.", Parameters()))
+    with qtbot.waitSignal(session.opened):
+        session.open(first)
+    session.new_chat()
+    assert session.system_prompt == "Another."
+
+
 def test_changes_of_a_chat_are_saved_and_apply_at_once(
     qtbot: QtBot, session: ChatSession, storage: StorageThread, factory: ScriptedFactory
 ) -> None:
