@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,14 @@ class Node:
 
 
 class Tree:
-    """The places of all messages of one chat."""
+    """The places of all messages of one chat.
+
+    A message that is said to follow a later one, or itself, begins the chat: only damage says so.
+    """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
-        self.nodes: Mapping[int, Node] = {node.id: node for node in sorted(nodes, key=lambda node: node.id)}
+        ordered = sorted(map(_follower, nodes), key=lambda node: node.id)
+        self.nodes: Mapping[int, Node] = {node.id: node for node in ordered}
         self._children: dict[int | None, list[int]] = defaultdict(list)
         for node in self.nodes.values():
             self._children[node.parent if node.parent in self.nodes else None].append(node.id)
@@ -74,3 +78,8 @@ class Tree:
             start = before
         answers = self._children.get(start.id, []) if start.role == "user" else []
         return (start.id, *(answer for answer in answers if self.nodes[answer].role == "assistant"))
+
+
+def _follower(node: Node) -> Node:
+    sound = node.parent is None or (isinstance(node.parent, int) and node.parent < node.id)
+    return node if sound else replace(node, parent=None)

@@ -33,7 +33,7 @@ class Conversations(Store):
                 "INSERT INTO conversation"
                 " (title, model, system_prompt, parameters, created, updated, activity)"
                 " VALUES (?, ?, ?, ?, ?, ?, (SELECT ifnull(max(activity), 0) + 1 FROM conversation))",
-                (name, model, clean_text(system_prompt), dump_json(parameters), now, now),
+                (name, clean_text(model), clean_text(system_prompt), dump_json(parameters), now, now),
             )
             return self._conversation(cursor.lastrowid or 0)
 
@@ -85,12 +85,14 @@ class Conversations(Store):
         return self._set(conversation_id, "title", name)
 
     def rename_unless_renamed(self, before: Conversation, title: str) -> Conversation | None:
-        """Give a chat another title if it still has the one in `before`; None if not, or if it is gone."""
+        """Give a chat another title if it still has the one in `before`; None if not, or without a title."""
         name = one_line(title)
+        if not name:
+            return None
         with transaction(self._db, self.path, tr("The chat could not be changed.")):
             update = "UPDATE conversation SET title = ? WHERE id = ? AND title = ? AND deleted IS NULL"
             changed = self._db.execute(update, (name, before.id, before.title)).rowcount
-            return self._conversation(before.id) if name and changed else None
+            return self._conversation(before.id) if changed else None
 
     def set_parameters(
         self, conversation_id: int, system_prompt: str, parameters: JsonObject | None

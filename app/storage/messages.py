@@ -9,6 +9,7 @@ from typing import Any
 from app.storage.branches import Node, Tree
 from app.storage.rows import JsonObject, MessageRow, MessageState, dump_json, message_from
 from engine.params import Role
+from engine.text import clean_text
 
 
 def of_conversation(
@@ -101,7 +102,7 @@ def append(
     cursor = db.execute(
         "INSERT INTO message (conversation_id, parent, role, content, state, created, model, params, run)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (conversation_id, parent, role, content, state, created, model, dump_json(params), run),
+        (conversation_id, parent, role, content, state, created, clean_text(model), dump_json(params), run),
     )
     return message_from(db.execute("SELECT * FROM message WHERE id = ?", (cursor.lastrowid,)).fetchone())
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from app.i18n import tr
 from app.paths import ensure_dir
-from app.storage.database import connect
+from app.storage.database import UNREADABLE, connect
 from app.storage.errors import DamagedError, Notice, StorageError, from_sqlite
 from app.storage.replacing import finish_replacing, replace_damaged
 from app.storage.rows import MessageRow
 from app.storage.runs import FileLock, Run
+from app.storage.salvage import salvage
 from app.storage.schema import check_ours, migrate
 from app.storage.store import ChatStore, utc_now
 from engine.errors import EngineError
@@ -79,16 +80,16 @@ def open_store(path: Path, clock: Callable[[], datetime] = utc_now) -> Opened:
 def open_in_memory(copy_of: Path | None = None, clock: Callable[[], datetime] = utc_now) -> Opened:
     """A store without a file, for when none can be had: the user can chat, but it is not saved.
 
-    It begins with a copy of the chats at `copy_of`, if they can be read: those of a folder that became
+    It begins with a copy of the chats at `copy_of`, as far as they can be read: those of a folder that became
     read-only can then still be looked up.
     """
     connection = connect(None)
     memory = Path(":memory:")
     if copy_of is not None:
         try:
-            _copy_into(connection, copy_of)
+            _copy_into(connection, copy_of, clock())
             migrate(connection, memory, clock())
-        except (sqlite3.Error, OSError, StorageError):
+        except (*UNREADABLE, OSError, StorageError):
             connection.close()
             connection = connect(None)
     migrate(connection, memory, clock())
@@ -97,16 +98,25 @@ def open_in_memory(copy_of: Path | None = None, clock: Callable[[], datetime] = 
     return Opened(store, saved=False)
 
 
-def _copy_into(connection: sqlite3.Connection, path: Path) -> None:
-    """Read the whole database at `path` without writing anything beside it, as SQLite itself would."""
+def _copy_into(connection: sqlite3.Connection, path: Path, now: datetime) -> None:
+    """Read the whole database at `path` without writing anything beside it, as SQLite itself would.
+
+    Of a damaged one, what can be rescued.
+    """
     with tempfile.TemporaryDirectory() as folder:
         for suffix in ("", "-wal"):
             part = path.with_name(path.name + suffix)
             if not suffix or part.exists():
                 shutil.copyfile(part, Path(folder) / f"copy{suffix}")
-        with closing(sqlite3.connect(Path(folder) / "copy")) as source:
-            check_ours(source, path)
-            source.backup(connection)
+        copy = Path(folder) / "copy"
+        try:
+            with closing(sqlite3.connect(copy)) as source:
+                check_ours(source, path)
+                _check_sound(source, path)
+                source.backup(connection)
+        except (DamagedError, *UNREADABLE):
+            migrate(connection, Path(":memory:"), now)
+            salvage(copy, connection)
 
 
 def _held(lock: FileLock) -> bool:

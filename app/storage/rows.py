@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from engine.params import Message, Role
+from engine.text import clean_text
 
 JsonObject = Mapping[str, Any]
 
@@ -157,7 +158,7 @@ def dump_json(value: JsonObject | None) -> str | None:
     """A JSON object as stored; NULL for none."""
     if value is None:
         return None
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return clean_text(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
 
 
 def _load(text: str | None) -> JsonObject | None:

@@ -24,6 +24,8 @@ _MOST_IDS = 10_000_000  # a damaged counter may claim anything
 _LATEST = to_millis(datetime(9999, 12, 31, tzinfo=UTC))
 _TIMES = {"created", "updated", "finished", "deleted"}
 _OPTIONAL = {"finished", "deleted"}
+_NUMBERS: dict[str, int | None] = {"activity": 0, "seen_from": None}  # and what they are without one
+_DETAILS = {"title", "model", "system_prompt", "reason", "note"}  # texts that may be empty, not missing
 _DEFAULTS: dict[str, tuple[Sequence[object], object]] = {
     "state": (tuple(MessageState), MessageState.INTERRUPTED),
     "role": (get_args(Role), "assistant"),
@@ -32,6 +34,7 @@ _DEFAULTS: dict[str, tuple[Sequence[object], object]] = {
     "archived": ((0, 1), 0),
 }
 _COUNTED = ("conversation", "message")
+_NUMBERED = (*_COUNTED, "deleted_turn")  # tables whose ids are never used twice
 _OF_CHATS = ("draft", "draft_files", "next_message", "deleted_turn")  # what goes with a chat that is lost
 
 
@@ -59,6 +62,8 @@ def salvage(damaged: Path, target: sqlite3.Connection) -> Salvaged:
         try:
             for table in ("conversation", "message", "edit", *_OF_CHATS):
                 _copy(source, target, table)
+            for table in _NUMBERED:
+                _go_on_counting(source, target, table)
             _adopt_orphans(target)
             counts = [target.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in _COUNTED]
             target.execute("COMMIT")
@@ -92,10 +97,21 @@ def _mended(column: str, value: object) -> object:
     if column in _TIMES:
         sound = isinstance(value, int) and 0 <= value <= _LATEST
         return value if sound or (value is None and column in _OPTIONAL) else 0
+    if column in _NUMBERS:
+        return value if isinstance(value, int) else _NUMBERS[column]
+    if column in _DETAILS and value is None:
+        return ""
     if column in _DEFAULTS:
         allowed, default = _DEFAULTS[column]
         return value if value in allowed else default
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _go_on_counting(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
+    """The next id is one that no row ever had: those of a turn in the trash must stay free for it."""
+    target.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+    insert = f"INSERT INTO sqlite_sequence (name, seq) SELECT ?, max(?, ifnull(max(id), 0)) FROM {table}"
+    target.execute(insert, (table, _last_id(source, table)))
 
 
 def _readable_rows(source: sqlite3.Connection, table: str, names: str) -> Iterator[tuple[object, ...]]:

@@ -88,3 +88,9 @@ def test_going_back_to_an_older_version_shows_what_followed_it_last() -> None:
     assert tree.path_through(2) == (1, 2, 4, 5)
     assert tree.versions(6) == (2, 6)
     assert tree.newest_after(None) == (1, 6)
+
+
+def test_damage_that_lets_messages_follow_in_a_circle_ends_all_the_same() -> None:
+    tree = Tree([Node(1, 1, "user"), Node(2, 3, "assistant"), Node(3, 2, "user")])
+    assert [tree.path_through(message) for message in (1, 2, 3)] == [(1,), (2, 3), (2, 3)]
+    assert tree.newest_after(None) == (2, 3)

@@ -67,3 +67,18 @@ def test_a_copy_has_all_versions_and_leads_its_own_life(store: ChatStore) -> Non
     assert titles(store, search="753") == []  # neither chat shows that version
     store.delete(chat.id)
     assert len(store.messages(copy.id)) == 3
+
+
+@pytest.mark.parametrize("title", ["", "  \n"])
+def test_a_name_without_a_character_takes_no_name_away(store: ChatStore, title: str) -> None:
+    chat = store.create_conversation("Rome")
+    assert store.rename_unless_renamed(chat, title) is None
+    assert store.conversation(chat.id).title == "Rome"
+
+
+def test_a_model_whose_name_is_no_unicode_can_be_chatted_with(store: ChatStore) -> None:
+    name = "mixtral-\udcff"  # of a folder, as Python reads names that are not UTF-8
+    chat = store.create_conversation("x", name, parameters={"preset": name})
+    answer = store.begin_exchange(chat.id, "q", model=name).answer
+    assert chat.model == answer.model == "mixtral-\ufffd"
+    assert chat.parameters == {"preset": "mixtral-\ufffd"}

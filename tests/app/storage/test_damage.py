@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from app.storage import StorageError, open_store
+from app.storage.thread import _open_or_remember
 from tests.app.storage.damaged import (
     PAGE,
     filled,
@@ -169,6 +170,7 @@ def test_what_only_the_log_holds_is_rescued_too(database: Path, clock: Any) -> N
         ("state", "odd", "interrupted"),
         ("role", "robot", "assistant"),
         ("active", 7, "True"),
+        ("seen_from", "odd", "None"),
     ],
 )
 def test_a_damaged_value_costs_no_text(
@@ -183,7 +185,7 @@ def test_a_damaged_value_costs_no_text(
     assert len(opened.notices) == 1
     row = opened.store.messages(1)[1]
     assert str(getattr(row, column)).startswith(mended)
-    assert column == "content" or row.content == texts[2]
+    assert column == "content" or row.content == texts[row.id]
     opened.store.close()
 
 
@@ -233,5 +235,64 @@ def test_a_log_cut_short_leaves_a_sound_beginning(database: Path, clock: Any, se
     assert opened.notices == ()
     contents = list(rescued(opened.store).values())
     assert contents == [f"message {number}" for number in range(len(contents))]
+    assert usable(opened.store)
+    opened.store.close()
+
+
+@pytest.mark.parametrize("column", ["model", "reason", "note"])
+def test_a_lost_detail_costs_no_text(database: Path, clock: Any, column: str) -> None:
+    texts = filled(database, clock, chats=1, messages=3)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        loose = f"replace(sql, '{column} TEXT NOT NULL', '{column} TEXT')"
+        connection.execute(f"UPDATE sqlite_master SET sql = {loose} WHERE name = 'message'")
+        connection.commit()
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute(f"UPDATE message SET {column} = NULL, active = 7 WHERE id = 2")
+        connection.commit()
+    opened = open_store(database, clock)
+    assert len(opened.notices) == 1
+    assert rescued(opened.store) == texts
+    assert getattr(opened.store.messages(1)[1], column) == ""
+    opened.store.close()
+
+
+def test_a_turn_in_the_trash_comes_back_after_a_rescue_whatever_was_written_since(
+    database: Path, clock: Any
+) -> None:
+    filled(database, clock, chats=1, messages=3)  # its last message is in the trash
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute("UPDATE message SET active = 7 WHERE id = 2")
+        connection.commit()
+    store = open_store(database, clock).store
+    (turn,) = store.deleted()[1]
+    later = store.add_message(1, "user", "written later")
+    _, rows = store.restore_turn(turn.id)
+    assert "in the trash" in [row.content for row in rows]
+    assert rescued(store)[later.id] == "written later"
+    store.close()
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left"), sqlite3.OperationalError("disk full")])
+def test_damaged_chats_that_cannot_be_replaced_are_shown_as_far_as_they_go(
+    database: Path, clock: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    texts = filled(database, clock)
+    size = database.stat().st_size // PAGE
+    for page in range(size // 2, size // 2 + 4):
+        overwrite(database, page * PAGE, b"\xee" * PAGE)
+
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("app.storage.opening.replace_damaged", refuse)
+    opened = _open_or_remember(database)
+    assert not opened.saved
+    assert "shown all the same" in opened.notices[0].action
+    found = rescued(opened.store)
+    assert found.items() <= texts.items()
+    assert len(found) > len(texts) / 2
     assert usable(opened.store)
     opened.store.close()

@@ -64,3 +64,10 @@ def test_what_is_there_already_is_known(store: ChatStore) -> None:
     assert twins(store, everything) == [True, False, False, True]
     store.delete(saved.id)
     assert twins(store, everything) == [False, False, False, True]
+
+
+def test_half_a_character_in_a_files_figures_costs_nothing_else(store: ChatStore) -> None:
+    figures = {"stop": ["\ud800"]}
+    odd = replace(CHAT, parameters=figures, messages=(replace(CHAT.messages[0], params=figures),))
+    saved = insert_chat(store, odd)
+    assert saved.parameters == store.messages(saved.id)[0].params == {"stop": ["\ufffd"]}
