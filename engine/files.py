@@ -16,7 +16,7 @@ from engine.errors import FileError
 # and only its durability is up to the file system.
 _NO_DIRECTORY_FSYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
-_READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
+_DENIED = {errno.EACCES, errno.EPERM}
 
 
 def write_atomically(path: Path | str, data: bytes | str) -> None:
@@ -78,7 +78,13 @@ def file_error(what: str, path: Path, error: OSError) -> FileError:
             why=f"The disk that holds {folder} is full.",
             action="Free some space there, then try again. What was saved before is unchanged.",
         )
-    if error.errno in _READ_ONLY:
+    if error.errno == errno.EROFS:
+        return FileError(
+            what,
+            why=f"{folder} is on a disk that can only be read.",
+            action="Make the disk writable, or choose another folder. After errors a system protects its disk so.",
+        )
+    if error.errno in _DENIED:
         return FileError(
             what,
             why=f"This program lacks the permission for {folder}, or for the file in it.",

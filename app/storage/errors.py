@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
+import sys
 from pathlib import Path
 
 from app.i18n import tr
@@ -41,6 +43,12 @@ def from_sqlite(error: sqlite3.Error, what: str, path: Path) -> StorageError:
             why=tr("The file {path} is damaged.", path=path),
             action=tr("Start the program again: it sets the file aside and rescues what can be read."),
         )
+    if code in _DENIED and _can_only_be_read(folder):
+        return StorageError(
+            what,
+            why=tr("{folder} is on a disk that can only be read.", folder=folder),
+            action=tr("Make the disk writable, then try again. After errors a system protects its disk so."),
+        )
     if code in _DENIED:
         return StorageError(
             what,
@@ -73,5 +81,15 @@ def _full(what: str, folder: Path) -> StorageError:
 def _is_full(folder: Path) -> bool:
     try:
         return shutil.disk_usage(folder).free < _LEAST_FREE
+    except OSError:
+        return False
+
+
+def _can_only_be_read(folder: Path) -> bool:
+    """Whether the file system as a whole cannot be written to; SQLite's codes do not tell."""
+    if sys.platform == "win32":
+        return False
+    try:
+        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
     except OSError:
         return False

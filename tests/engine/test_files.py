@@ -56,7 +56,8 @@ def test_permissions_and_links_are_kept(tmp_path: Path) -> None:
     [
         (errno.ENOSPC, "full"),
         (errno.EDQUOT, "full"),
-        (errno.EROFS, "lacks the permission"),
+        (errno.EACCES, "lacks the permission"),
+        (errno.EROFS, "can only be read"),
         (errno.EIO, "Input/output error"),
     ],
 )

@@ -1,5 +1,6 @@
 """Disk full, read-only, in use: told in words, and nothing that was saved is lost."""
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -122,6 +123,18 @@ def test_an_io_error_on_a_full_disk_says_full(
 def test_an_io_error_on_a_disk_that_is_gone(tmp_path: Path) -> None:
     error = from_sqlite(sqlite_error(sqlite3.SQLITE_IOERR_READ), "What.", tmp_path / "gone" / "x")
     assert "disk I/O error" in error.why
+
+
+@pytest.mark.skipif(not hasattr(os, "statvfs"), reason="Windows says it in another way")
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN])
+def test_a_disk_that_can_only_be_read_is_no_lack_of_permission(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: int
+) -> None:
+    monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
+    error = from_sqlite(sqlite_error(code), "What.", tmp_path / "x")
+    assert f"{tmp_path} is on a disk that can only be read" in error.why
+    assert "permission" not in str(error)
+    assert error.action
 
 
 def test_damage_found_later_asks_for_a_restart(tmp_path: Path) -> None:
