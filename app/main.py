@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.appearance import apply_appearance, apply_language
 from app.backup.errors import BackupError
-from app.backup.swapping import swap_if_asked
+from app.backup.swapping import is_asked, swap_if_asked
 from app.desktop.forward import come_forward
 from app.desktop.habits import Habits
 from app.desktop.handover import Handover, absolute
@@ -59,6 +59,8 @@ def main(arguments: Sequence[str] | None = None, factory: EngineFactory | None =
     if start is not Start.FIRST:
         return 0 if start is Start.HANDED_OVER else _say_unanswered(app)
     start_logging()
+    if is_asked(data_dir()):
+        apply_language(SettingsStore(settings_path()))  # the restored settings may want another one
     try:
         restored = swap_if_asked(data_dir())
     except BackupError as error:

@@ -13,7 +13,7 @@ from app.chat.chats import ChatsController
 from app.chat.commands import ChatCommands
 from app.chat.deleted import DeletedFlow
 from app.chat.list_model import ChatListModel
-from app.chat.notices import Action, MessageNotice
+from app.chat.notices import Action, MessageNotice, notice_of
 from app.chat.page import ChatPage
 from app.chat.session import ChatSession
 from app.chat.sidebar import SideBar
@@ -72,6 +72,7 @@ class MainWindow(DropWindow):
         self.restart_wanted = False
         self._ending: BadEnding | None = None  # of the run before
         self._chats_all_there = True  # as far as is known
+        self._notices: list[Notice] = []  # that are shown
         self.setWindowIcon(application_icon())
         self.presets = PresetStore(presets_path(), settings)
         take_over_settings(settings, self.presets)
@@ -203,6 +204,7 @@ class MainWindow(DropWindow):
         self.page.panel_toggled.connect(self.program.toggle_panel)
         self.sidebar.new_chat.connect(self.page.focus_composer)
         self.page.turns.deleted.connect(self.commands.offer_undo)
+        self.page.notice.dismissed.connect(self._notices.clear)
         self.chats.place_found.connect(self.page.view.reveal)
         self.titles.renamed.connect(self.chats.refresh)
         stop = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
@@ -217,14 +219,14 @@ class MainWindow(DropWindow):
     def _on_opened(self, opened: Opened) -> None:
         for notice in opened.notices:
             self.show_notice(notice)
-        self._chats_all_there = opened.saved and not opened.notices
+        self._chats_all_there = opened.saved and all(notice.good for notice in opened.notices)
         if self._ending is not None and not self._chats_all_there:
             self._show_ending_notice(self._ending)
 
     def show_notice(self, notice: Notice) -> None:
-        """Tell above the conversation what happened to the user's data."""
-        text = " ".join(part for part in (notice.what, notice.why, notice.action) if part)
-        self.page.notice.show_notice(MessageNotice("warning", text))
+        """Tell above the conversation what happened to the user's data, until the user has dismissed it."""
+        self._notices.append(notice)
+        self.page.notice.show_notice(notice_of(self._notices))
 
     @Slot(object)
     def _on_imported(self, chats: tuple[int, ...]) -> None:
@@ -234,6 +236,7 @@ class MainWindow(DropWindow):
 
     @Slot(str)
     def _tell(self, text: str) -> None:
+        self._notices.clear()
         self.page.notice.show_notice(MessageNotice("info", text))
 
     @Slot(object)

@@ -82,7 +82,7 @@ def file_error(what: str, path: Path, error: OSError) -> FileError:
         return FileError(
             what,
             why=f"{folder} is on a disk that can only be read.",
-            action="Make the disk writable, or choose another folder. After errors a system protects its disk so.",
+            action="Make it writable (after errors, systems protect a disk so), or choose another folder.",
         )
     if error.errno in _DENIED:
         return FileError(

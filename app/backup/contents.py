@@ -24,6 +24,7 @@ DATABASE, SETTINGS, PRESETS = "chats.sqlite3", "settings.toml", "presets.json"
 # No name leads out of the folder.
 _PROFILE = re.compile(r"profiles/(history/)?[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)?\.json")
 LARGEST_MANIFEST = 8 * 2**20
+LARGEST_TEXT = 64 * 2**20  # bytes of every other file but the chats, which alone are not read as a whole
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Manifest:
                 raise _newer(data["program"])
             files = {name: _entry(name, entry) for name, entry in data["files"].items()}
             return Manifest(str(data["created"]), str(data["program"]), int(data["chats"]), files)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise foreign() from error
 
 
@@ -99,6 +100,6 @@ def _newer(program: object) -> BackupError:
 def _entry(name: str, data: Any) -> Entry:
     entry = Entry(data["bytes"], data["sha256"])
     sound = type(entry.bytes) is int and entry.bytes >= 0 and type(entry.sha256) is str
-    if not sound or not is_allowed(name):
+    if not sound or not is_allowed(name) or (name != DATABASE and entry.bytes > LARGEST_TEXT):
         raise ValueError(name)
     return entry

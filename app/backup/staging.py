@@ -9,12 +9,12 @@ import shutil
 import sqlite3
 import tomllib
 import zipfile
-import zlib
 from collections.abc import Callable
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from app.archives import ZIP_FAULTS
 from app.backup.contents import (
     DATABASE,
     FOLDER,
@@ -32,7 +32,7 @@ from app.i18n import tr
 from app.storage.database import connect
 from app.storage.errors import StorageError
 from app.storage.schema import check_ours, migrate
-from engine.files import file_error
+from engine.files import file_error, flush_directory
 from engine.progress import CancelToken, Progress, ProgressCallback
 from engine.units import format_bytes
 
@@ -55,6 +55,8 @@ def stage(backup: Path, data: Path, report: ProgressCallback, cancel: CancelToke
             manifest = _unpack(backup, folder, report, cancel)
             report(Progress(tr("Checking the chats")))
             _check(folder, manifest)
+            for place in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
+                flush_directory(place)
             cancel.raise_if_cancelled()
         except BaseException:
             discard(data)
@@ -89,12 +91,14 @@ def _unpack(backup: Path, folder: Path, report: ProgressCallback, cancel: Cancel
                         digest.update(block)
                         done += len(block)
                         report(Progress(tr("Unpacking the backup"), done, total, "B"))
+                    file.flush()
+                    os.fsync(file.fileno())  # it is only renamed later
                 if left or digest.hexdigest() != entry.sha256:
                     raise damaged(tr("{name} is not what was written into it.", name=name))
             return manifest
     except zipfile.BadZipFile as error:
         raise (damaged(str(error)) if _begins_like_a_zip(backup) else foreign()) from error
-    except (KeyError, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+    except (*ZIP_FAULTS, KeyError, ValueError) as error:
         raise damaged(tr("A part of it is missing or unreadable.")) from error
 
 

@@ -16,9 +16,10 @@ from app.backup.contents import DATABASE, FOLDER, ORDER, PRESETS, SETTINGS, UNFI
 from app.backup.errors import BackupError
 from app.i18n import tr
 from app.storage.errors import Notice
-from engine.files import write_atomically
+from engine.files import flush_directory, write_atomically
 
 _SUFFIXES = ("-wal", "-shm", "")
+_ASIDE = "before-restore-"
 
 
 def ask_for_swap(data: Path, created: str, now: datetime) -> Path:
@@ -26,11 +27,16 @@ def ask_for_swap(data: Path, created: str, now: datetime) -> Path:
 
     Raises `FileError`.
     """
-    stem, number = f"before-restore-{now:%Y%m%d-%H%M%S}", 1
+    stem, number = f"{_ASIDE}{now:%Y%m%d-%H%M%S}", 1
     while (aside := data / (stem if number == 1 else f"{stem}-{number}")).exists():
         number += 1
     write_atomically(data / ORDER, json.dumps({"aside": aside.name, "created": created}))
     return aside
+
+
+def is_asked(data: Path) -> bool:
+    """Whether `swap_if_asked` will have something to say."""
+    return (data / ORDER).exists()
 
 
 def swap_if_asked(data: Path) -> Notice | None:
@@ -50,11 +56,16 @@ def swap_if_asked(data: Path) -> Notice | None:
             order.unlink()  # damaged, or done but for this
             return None
         aside = data / wanted["aside"]
+        changed = {data, aside}
         for path in sorted((data / FOLDER).rglob("*")):
             name = path.relative_to(data / FOLDER).as_posix()
             if path.is_file() and is_allowed(name):
                 _exchange(path, data / name, aside / name)
-        order.unlink()
+                changed |= {(data / name).parent, (aside / name).parent}
+        for folder in changed:
+            if folder.is_dir():
+                flush_directory(folder)
+        order.unlink()  # last: a power cut before it finds all of this to be done again
         shutil.rmtree(data / FOLDER, ignore_errors=True)
     except OSError as error:
         raise BackupError(
@@ -66,6 +77,7 @@ def swap_if_asked(data: Path) -> Notice | None:
         tr("The backup has been restored."),
         why=tr("It was made on {date}.", date=wanted["created"]),
         action=tr("What was here before is kept in {folder}.", folder=aside),
+        good=True,
     )
 
 
@@ -96,4 +108,5 @@ def _read(order: Path) -> dict[str, str] | None:
         wanted = {"aside": str(data["aside"]), "created": str(data["created"])}
     except (ValueError, KeyError, TypeError):
         return None
-    return wanted if Path(wanted["aside"]).name == wanted["aside"] else None
+    sound = Path(wanted["aside"]).name == wanted["aside"] and wanted["aside"].startswith(_ASIDE)
+    return wanted if sound else None

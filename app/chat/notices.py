@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -9,6 +10,7 @@ from app.answers import figures, sampling_words
 from app.chat.again import params_again
 from app.i18n import tr
 from app.panel.time_parts import largest, time_parts
+from app.storage.errors import Notice
 from app.storage.figures import stats_from_json
 from app.storage.rows import MessageRow, MessageState
 from engine.events import FinishReason, GenerationStats
@@ -32,7 +34,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class MessageNotice:
-    """A strip below a message. `tone` is "info", "warning" or "error"; `action` may be None."""
+    """A strip with a sentence. `tone` is "info", "warning" or "error"; `action` may be None."""
 
     tone: str
     text: str
@@ -71,6 +73,12 @@ def notice_for(row: MessageRow) -> MessageNotice | None:
     if row.reason == FinishReason.LOOP:
         return MessageNotice("info", tr("The model began to repeat itself, so the answer was ended here."))
     return None
+
+
+def notice_of(told: Sequence[Notice]) -> MessageNotice:
+    """The strip for what happened to the user's data, one line each; a warning unless all of it is good."""
+    text = "\n".join(str(notice) for notice in told)
+    return MessageNotice("info" if all(notice.good for notice in told) else "warning", text)
 
 
 def _may_drop(row: MessageRow) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,18 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from app.archives import ZIP_FAULTS
 from app.i18n import tr
 from app.importing.errors import ImportFileError
 from engine.progress import CancelToken, Progress, ProgressCallback
 from engine.units import format_bytes
 
 SUFFIXES = (".json", ".zip")
-_MOST_BYTES = (
-    2**32
-)  # of one JSON text; many times what years of chats take, and what a small zip can blow up to
+# Of one JSON text: many times what years of chats take, and what a small zip can blow up to.
+_MOST_BYTES = 2**32
 _BLOCK = 2**20
 _ZIP_START = b"PK\x03\x04"
-_ZIP_FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def _explained(path: Path) -> Iterator[None]:
             tr("The system reported: {error}.", error=error.strerror or error),
             tr("Check that the file is there and may be read, then try again."),
         ) from error
-    except _ZIP_FAULTS as error:
+    except ZIP_FAULTS as error:
         damaged = tr("The archive is damaged, encrypted, or packed in an unknown way: {error}.", error=error)
         raise unreadable(path, damaged, tr("Get the file once more, then try again.")) from error
 

@@ -21,7 +21,14 @@ class DamagedError(StorageError):
 
 
 class Notice(EngineError):  # noqa: N818 - told, not raised; shown in the same way as an error
-    """Something that happened to the user's data without their doing: shown once, as what / why / action."""
+    """Something that happened to the user's data meanwhile: shown once, as what / why / action.
+
+    `good`: it went as it should, and is told as a remark; anything else is a warning.
+    """
+
+    def __init__(self, what: str, *, why: str = "", action: str = "", good: bool = False) -> None:
+        super().__init__(what, why=why, action=action)
+        self.good = good
 
 
 _LEAST_FREE = 2**20  # bytes; the log's index grows by 32 KiB, which a nearly full disk may refuse, too
@@ -47,7 +54,7 @@ def from_sqlite(error: sqlite3.Error, what: str, path: Path) -> StorageError:
         return StorageError(
             what,
             why=tr("{folder} is on a disk that can only be read.", folder=folder),
-            action=tr("Make the disk writable, then try again. After errors a system protects its disk so."),
+            action=tr("Make it writable (after errors, systems protect a disk so), then try again."),
         )
     if code in _DENIED:
         return StorageError(

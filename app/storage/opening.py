@@ -166,6 +166,7 @@ def _open(path: Path, now: datetime) -> tuple[sqlite3.Connection, list[Notice]]:
             Notice(
                 tr("Your chats were brought to this version's format."),
                 why=tr("The file as it was before is kept as {name}.", name=backup.name),
+                good=True,
             )
         )
     return connection, notices

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,18 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app import i18n, main
 from app.backup.errors import BackupError
+from app.backup.staging import stage
+from app.backup.swapping import ask_for_swap
 from app.backup.writing import back_up
 from app.dialogs import MessageDialog
-from app.main import _say
+from app.main import _Ended, _say
+from app.paths import settings_path
+from app.storage.errors import Notice
 from engine.progress import CancelToken, ignore_progress
 from tests.app.backup.conftest import chats, write_chat
+from tests.app.test_i18n import compiled
 from tests.app.test_main import start
 
 RESTORE = """
@@ -83,3 +90,25 @@ def test_what_keeps_a_backup_out_of_place_is_said_and_the_program_ends(
     finally:
         qapp.setQuitOnLastWindowClosed(True)
     assert told == ["The backup could not be put in place."]
+
+
+def test_what_was_restored_is_told_in_the_users_language(
+    filled: Path, backup: Path, qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = filled / "translations" / "de" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "fiddler-chat.mo").write_bytes(compiled({"The backup has been restored.": "Zurückgeholt."}))
+    settings_path().write_text('[appearance]\nlanguage = "de"\n', "utf-8")
+    ask_for_swap(filled, stage(backup, filled, ignore_progress, CancelToken()).created, datetime.now())
+    told: list[Notice] = []
+
+    def run(*given: object) -> _Ended:
+        told.extend(each for each in given if isinstance(each, Notice))
+        return _Ended(0, hangs=False, again=False)
+
+    monkeypatch.setattr(i18n, "_catalogue", i18n._catalogue)  # is put back
+    monkeypatch.setattr(main, "_application", lambda: qapp)
+    monkeypatch.setattr(main, "start_logging", lambda: None)
+    monkeypatch.setattr(main, "_run", run)
+    assert main.main([]) == 0
+    assert [(notice.what, notice.good) for notice in told] == [("Zurückgeholt.", True)]

@@ -191,6 +191,31 @@ class TestRefused:
         with pytest.raises(BackupError, match="cannot be restored"):
             unpack(other, filled)
 
+    def test_figures_that_are_none(self, filled: Path, backup: Path, changed: Change) -> None:
+        with pytest.raises(BackupError, match="not a backup"):
+            unpack(with_manifest(changed, backup, chats=float("inf")), filled)
+
+    def test_settings_too_large_to_be_read(
+        self, filled: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("app.backup.contents.LARGEST_TEXT", 10)
+        with pytest.raises(BackupError, match="not a backup"):
+            unpack(backup, filled)
+
+    def test_a_part_that_is_packed_in_another_way_and_damaged(
+        self, filled: Path, backup: Path, tmp_path: Path
+    ) -> None:
+        other = tmp_path / "lzma.zip"
+        with zipfile.ZipFile(backup) as source, zipfile.ZipFile(other, "w", zipfile.ZIP_LZMA) as copy:
+            for name in source.namelist():
+                copy.writestr(name, source.read(name))
+            start = copy.getinfo("chats.sqlite3").header_offset
+        content = bytearray(other.read_bytes())
+        content[start + 80 : start + 200] = b"\xff" * 120
+        other.write_bytes(content)
+        with pytest.raises(BackupError, match="damaged"):
+            unpack(other, filled)
+
     def test_cancelled(self, filled: Path, backup: Path) -> None:
         cancel = CancelToken()
 
@@ -250,3 +275,46 @@ def test_an_order_without_anything_unpacked_is_forgotten(filled: Path) -> None:
     (filled / "restore.json").write_text("{")
     assert swap_if_asked(filled) is None
     assert chats(database_path()) == [("Rome", "When was it founded?")]
+
+
+@pytest.mark.parametrize("aside", ["", "..", "profiles"])
+def test_an_order_that_this_program_did_not_write_moves_nothing(
+    filled: Path, backup: Path, aside: str
+) -> None:
+    unpack(backup, filled)
+    (filled / "restore.json").write_text(json.dumps({"aside": aside, "created": "2026"}))
+    before = database_path().stat().st_ino
+    assert swap_if_asked(filled) is None
+    assert database_path().stat().st_ino == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are flushed by the file system there")
+def test_a_power_cut_finds_what_was_unpacked_and_renamed_on_the_disk(
+    filled: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: set[int] = set()
+    real = os.fsync
+
+    def sync(handle: int) -> None:
+        synced.add(os.fstat(handle).st_ino)
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    ask_for_swap(filled, unpack(backup, filled).created, NOW)
+    staged = [path for path in (filled / "restore").rglob("*") if path.name != "chats.sqlite3"]
+    assert len(staged) > 3  # files and folders; the chats are SQLite's matter
+    assert {path.stat().st_ino for path in staged} <= synced
+
+    synced.clear()
+    order, real_unlink = filled / "restore.json", Path.unlink
+    before: set[int] = set()
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        if path == order:
+            before.update(synced)
+        real_unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    assert swap_if_asked(filled) is not None
+    aside = next(filled.glob("before-restore-*"))
+    assert {filled.stat().st_ino, aside.stat().st_ino} <= before  # the order goes last

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.dialogs import MessageDialog
 from app.paths import database_path
-from app.storage import database, open_store, opening
+from app.storage import Notice, database, open_store, opening
 from app.storage.thread import StorageThread
 from app.window import MainWindow
 
@@ -168,3 +168,17 @@ def test_a_clock_that_jumps_keeps_the_order_and_everything_written(
     qtbot.waitUntil(lambda: listed(window) == ["then", "b"], timeout=5000)
     window.sidebar.undo.button.click()
     qtbot.waitUntil(lambda: len(listed(window)) == 3, timeout=5000)
+
+
+def test_all_that_happened_is_told_and_good_news_are_no_warning(qtbot: QtBot, start: Start) -> None:
+    window = start()
+    notice = window.page.notice
+    window.show_notice(Notice("The backup has been restored.", good=True))
+    assert notice.property("notice") == "remark"
+    window.show_notice(Notice("The file with your chats was damaged.", why="A page is."))
+    assert notice.text == "The backup has been restored.\nThe file with your chats was damaged. A page is."
+    assert notice.property("notice") == "warning"
+    notice.dismissed.emit()
+    window.show_notice(Notice("Brought to this version's format.", good=True))
+    assert notice.text == "Brought to this version's format."
+    assert notice.property("notice") == "remark"

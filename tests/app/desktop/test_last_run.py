@@ -126,3 +126,10 @@ def test_the_stacks_of_a_real_crash_are_found_at_the_next_start(data_dir: Path) 
     assert ending is not None
     assert "Current thread" in ending.crash
     assert "<string>" in ending.crash  # where it happened
+
+
+def test_chats_in_a_new_format_are_still_all_there(qtbot: QtBot, window: MainWindow) -> None:
+    window.show_bad_ending(BadEnding("2026-01-02 03:04:05", "0.1.0", ""))
+    brought = Notice("Your chats were brought to this version's format.", good=True)
+    window._on_opened(Opened(ChatStore.__new__(ChatStore), (brought,), saved=True))
+    assert "all chats are there" in window.page.run_notice.text
