@@ -7,12 +7,13 @@ client (1.18 and later) throws a partial file away when a download fails.
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.budget import download_requirements
-from engine.checkpoint.reader import CONFIG_FILE, read_json
+from engine.checkpoint.reader import CONFIG_FILE, is_file_name, read_json
 from engine.download import Patience, RemoteFile, download_file
 from engine.download_record import DownloadRecord
 from engine.errors import CheckpointError, DownloadError
@@ -23,9 +24,11 @@ from engine.progress import CancelToken, Progress, ProgressCallback, ignore_prog
 from engine.requirements import Requirements
 
 if TYPE_CHECKING:
-    from huggingface_hub.hf_api import RepoSibling
+    from huggingface_hub.hf_api import HfApi, ModelInfo, RepoSibling
 
 ENDPOINT_VARIABLE = "HF_ENDPOINT"
+_TIMEOUT = 30  # seconds
+_AT_ONCE = 5.0  # seconds: what fails later has waited long enough
 
 
 @dataclass(frozen=True)
@@ -102,9 +105,7 @@ def list_model(
     endpoint = (endpoint or os.environ.get(ENDPOINT_VARIABLE) or constants.ENDPOINT).rstrip("/")
     token = token or get_token()
     try:
-        info = HfApi(endpoint=endpoint, token=token or False).model_info(
-            repo_id, revision=revision, files_metadata=True, timeout=30
-        )
+        info = _ask(HfApi(endpoint=endpoint, token=token or False), repo_id, revision)
     except errors.GatedRepoError as error:
         raise _no_access(repo_id, endpoint, signed_in=token is not None) from error
     except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError, errors.HFValidationError) as error:
@@ -120,13 +121,11 @@ def list_model(
             action="Try again later.",
         ) from error
     # HTTPError: what the client's HTTP library, which differs between its versions, raises for connections.
-    # OSError: its offline mode. ValueError, KeyError: what answered is not a hub (a sign-in page, say).
-    except (errors.HTTPError, OSError, ValueError, KeyError) as error:  # type: ignore[attr-defined]
-        raise DownloadError(
-            "The hub cannot be reached.",
-            why=f"{error or type(error).__name__}".rstrip(".") + ".",
-            action=f"Check the internet connection, the proxy settings and {ENDPOINT_VARIABLE}.",
-        ) from error
+    # OSError: its offline mode.
+    except (errors.HTTPError, OSError) as error:  # type: ignore[attr-defined]
+        raise _unreachable(str(error) or type(error).__name__) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:  # a sign-in page, say
+        raise _unreachable(f"What answered is not a hub ({type(error).__name__}: {error})") from error
     commit = info.sha or revision
     files = []
     for sibling in info.siblings or ():
@@ -143,12 +142,34 @@ def list_model(
     return HubModel(repo_id, commit, tuple(files), token)
 
 
+def _ask(api: HfApi, repo_id: str, revision: str) -> ModelInfo:
+    """The hub's answer about a repository; raises what its client does.
+
+    The client keeps connections, and one that the server has given up meanwhile breaks in use. So what fails
+    at once for want of a connection is tried once more.
+    """
+    from huggingface_hub import errors
+
+    def ask() -> ModelInfo:
+        return api.model_info(repo_id, revision=revision, files_metadata=True, timeout=_TIMEOUT)
+
+    begun = time.monotonic()
+    try:
+        return ask()
+    except errors.HfHubHTTPError:  # an answer, if not the one that was hoped for
+        raise
+    except errors.HTTPError:  # type: ignore[attr-defined]
+        if time.monotonic() - begun > _AT_ONCE:
+            raise
+    return ask()
+
+
 def is_needed(name: str) -> bool:
     """Whether running the model takes this file: weights, configuration, tokenizer; no second copies.
 
     Repositories often carry the same weights again, as `consolidated.*` or in folders.
     """
-    if "/" in name or "\\" in name or name.startswith((".", "consolidated")):
+    if not is_file_name(name) or name.startswith((".", "consolidated")):
         return False
     return name.endswith((".safetensors", ".json", ".jinja")) or name.startswith("tokenizer")
 
@@ -171,6 +192,14 @@ def _remote_file(sibling: RepoSibling, url: str) -> RemoteFile:
             action="Try again later, or use another endpoint.",
         )
     return RemoteFile(sibling.rfilename, url, sibling.size, Digest("git-sha1", sibling.blob_id))
+
+
+def _unreachable(why: str) -> DownloadError:
+    return DownloadError(
+        "The hub cannot be reached.",
+        why=f"{why.rstrip('.')}.",
+        action=f"Check the internet connection, the proxy settings and {ENDPOINT_VARIABLE}.",
+    )
 
 
 def _no_access(repo_id: str, endpoint: str, *, signed_in: bool) -> DownloadError:

@@ -175,7 +175,7 @@ def _read_headers(folder: Path) -> dict[str, TensorInfo]:
             )
         return read_header(folder / SINGLE_FILE)
     weight_map = read_json(folder / INDEX_FILE).get("weight_map")
-    if not isinstance(weight_map, dict) or not all(_is_file_name(name) for name in weight_map.values()):
+    if not isinstance(weight_map, dict) or not all(is_file_name(name) for name in weight_map.values()):
         raise CheckpointError(
             f"The model's {INDEX_FILE} is not readable.",
             why=f"The file in {folder} has no table weight_map of tensor names and file names.",
@@ -192,9 +192,9 @@ def _read_headers(folder: Path) -> dict[str, TensorInfo]:
     return {tensor: shards[shard][tensor] for tensor, shard in weight_map.items()}
 
 
-def _is_file_name(value: object) -> bool:
-    """Whether `value` is a plain file name: an index must not lead out of its folder."""
-    return isinstance(value, str) and value not in ("", ".", "..") and not set(value) & set("/\\:")
+def is_file_name(value: object) -> bool:
+    """Whether `value` is a plain file name: an index, or a hub's list, must not lead out of its folder."""
+    return isinstance(value, str) and value not in ("", ".", "..") and not set(value) & set("/\\:\0")
 
 
 def _instead(folder: Path) -> str:

@@ -185,6 +185,32 @@ def test_a_broken_hub_and_a_sign_in_page_are_errors(server: HubServer, tmp_path:
         list_model(REPO)
 
 
+def test_a_connection_that_ends_without_an_answer_is_made_once_more(server: HubServer) -> None:
+    """A client keeps connections, and hears only in using one that the server has given it up."""
+    server.lists_dropped = 1
+    assert len(list_model(REPO).files) == len(NEEDED)
+    server.lists_dropped = 2
+    with pytest.raises(DownloadError, match=r"cannot be reached.*HF_ENDPOINT"):
+        list_model(REPO)
+    assert len(server.requests) == 4
+
+
+def test_a_slow_failure_is_not_waited_for_twice(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.hub._AT_ONCE", 0.0)
+    server.lists_dropped = 1
+    with pytest.raises(DownloadError, match="cannot be reached"):
+        list_model(REPO)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("body", [b"{}", b"[]", b"null", b'{"id": "a/b", "siblings": [1]}'])
+def test_an_answer_of_something_else_is_said(server: HubServer, body: bytes) -> None:
+    server.list_body = body
+    with pytest.raises(DownloadError) as caught:
+        list_model(REPO)
+    assert caught.value.why.startswith("What answered is not a hub (")
+
+
 def test_no_connection_is_an_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
@@ -251,6 +277,8 @@ def test_going_on_anyway_is_possible(
     assert content(tmp_path) == NEEDED
 
 
-@pytest.mark.parametrize("name", [*OTHERS, "..\\config.json", "../config.json", "a/config.json"])
+@pytest.mark.parametrize(
+    "name", [*OTHERS, "..\\config.json", "../config.json", "a/config.json", "D:config.json", "a.json:b.json"]
+)
 def test_other_files_and_other_folders_are_left_out(name: str) -> None:
     assert not is_needed(name)
