@@ -123,11 +123,11 @@ class MixtralModel:
             x = self._single(x, cache, phase, self.routing)
         else:
             self._run_layers(x, cache, phase, check)
-        cache.length = start + tokens
         result = None
         if logits != "none":
             wanted = x[-1:] if logits == "last" else x
             result = self.weights.output(self._normalise(wanted, self.weights.final_norm)).float().cpu()
+        cache.length = start + tokens  # not before: after an error the chunk is read anew from its start
         account.mark(Part.ATTENTION)
         account.end_step(counted=phase is Phase.DECODE)
         return result

@@ -7,6 +7,7 @@ import torch
 from engine.models.loader import load_model
 from engine.options import LoadOptions
 from engine.placement import Placement
+from engine.session import Session
 
 IDS = torch.randint(0, 61, (200,), generator=torch.Generator().manual_seed(4))
 
@@ -50,3 +51,25 @@ def test_after_an_error_in_the_middle_of_a_layer_the_same_chunk_reads_as_ever(
         ours = loaded.model.forward(IDS, cache, logits="all")
         assert len(calls) > call
     torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_memory_that_runs_out_in_the_output_layer_leaves_the_cache_as_it_was(make_model, monkeypatch):
+    """A chunk is then read anew, in parts: from where it began, not behind itself."""
+    with load_model(make_model().path, LoadOptions(device="cpu", threads=1)) as loaded:
+        prompt = IDS[:60].tolist()
+        expected = [*Session(loaded.model, 100).read(prompt)][-1]
+        real, refused = type(loaded.model.weights.output).__call__, []
+
+        def output(layer, x):
+            if layer is loaded.model.weights.output and not refused:
+                refused.append(x)
+                raise torch.OutOfMemoryError("CUDA out of memory.")
+            return real(layer, x)
+
+        monkeypatch.setattr(type(loaded.model.weights.output), "__call__", output)
+        session = Session(loaded.model, 100)
+        chunks = [*session.read(prompt)]
+        assert refused
+        assert len(chunks) == 2
+        assert session.used == len(prompt)
+    np.testing.assert_allclose(chunks[-1], expected, atol=1e-5, rtol=1e-5)
