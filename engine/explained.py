@@ -12,6 +12,7 @@ from engine.errors import HardwareError, MemoryFullError
 from kernels.errors import KernelsError
 
 _NO_MEMORY = re.compile(r"CUDA\b.*\bout of memory")  # torch's words, and Triton's
+_NO_HOST_MEMORY = "DefaultCPUAllocator: "  # torch's, which are no MemoryError
 
 
 @contextmanager
@@ -20,8 +21,9 @@ def explained() -> Iterator[None]:
 
     Raises:
         HardwareError: for a KernelsError.
-        MemoryFullError: for torch.OutOfMemoryError (the GPU's), MemoryError, and a RuntimeError in which CUDA
-            says that it got no memory: of the computer's, to pin it, or of its own, for a graph.
+        MemoryFullError: for torch.OutOfMemoryError (the GPU's), MemoryError, and a RuntimeError in which
+            torch says that the computer has no memory, or CUDA that it got none: of the computer's, to pin
+            it, or of its own, for a graph.
     """
     try:
         yield
@@ -34,10 +36,10 @@ def explained() -> Iterator[None]:
             action="Close programs that use the graphics card, or load again with a smaller budget.",
         ) from error
     except MemoryError as error:
-        raise MemoryFullError(
-            "The computer's memory is full.", action="Close other programs, or choose a shorter context."
-        ) from error
+        raise _computer_full() from error
     except RuntimeError as error:
+        if _NO_HOST_MEMORY in str(error):
+            raise _computer_full() from error
         if not _NO_MEMORY.search(str(error)):
             raise
         raise MemoryFullError(
@@ -45,3 +47,9 @@ def explained() -> Iterator[None]:
             why="It needs some of the computer's memory for itself, and some of the graphics card's.",
             action="Close other programs, choose a shorter context, or load again with a smaller budget.",
         ) from error
+
+
+def _computer_full() -> MemoryFullError:
+    return MemoryFullError(
+        "The computer's memory is full.", action="Close other programs, or choose a shorter context."
+    )
