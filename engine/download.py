@@ -153,8 +153,8 @@ class _Transfer:
                 part.restart()
                 raise Interrupted("the server's file is another version than the part that is here")
             return
-        length = response.headers.get("Content-Length")
-        if length is not None and int(length) != self._file.size:
+        length = response.headers.get("Content-Length", "").strip()
+        if length.isdecimal() and int(length) != self._file.size:
             raise self._other_size(f"{int(length):,}")
         if part.length > 0:  # the server does not resume, or If-Range told it that the file has changed
             part.restart()

@@ -100,10 +100,14 @@ class PartFile:
 
     @property
     def etag(self) -> str:
-        """The server's name for the version that the bytes belong to; empty if it gave none."""
+        """The server's name for the version that the bytes belong to; empty if it gave none.
+
+        Of a damaged file too: the hash finds out if the bytes are another version's.
+        """
         try:
-            return self._etag_path.read_text("utf-8")
-        except FileNotFoundError:
+            etag = self._etag_path.read_text("utf-8")
+            return etag if etag.isprintable() else ""
+        except (FileNotFoundError, UnicodeDecodeError):
             return ""
         except OSError as error:
             raise self._refused(error) from error

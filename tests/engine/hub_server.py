@@ -39,6 +39,7 @@ class Faults:
     no_etag: bool = False
     wrong_range: bool = False  # a 206 that starts elsewhere
     extra: bytes = b""  # sent after the file, without a Content-Length
+    length: str | None = None  # sent in the place of the right Content-Length
     redirect_to: str | None = None  # another server's address
 
 
@@ -150,7 +151,7 @@ class HubServer:
                 if not faults.no_etag:
                     self.send_header("ETag", etag)
                 if not faults.extra:
-                    self.send_header("Content-Length", str(len(data) - start))
+                    self.send_header("Content-Length", faults.length or str(len(data) - start))
                 self.end_headers()
                 body = data[start:] + faults.extra
                 if faults.drop_after:

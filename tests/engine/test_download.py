@@ -279,6 +279,21 @@ def test_more_bytes_than_announced_are_refused(server: HubServer, tmp_path: Path
     assert not (tmp_path / NAME).exists()
 
 
+def test_a_length_that_is_no_number_says_nothing(server: HubServer, tmp_path: Path) -> None:
+    server.faults.length = "many"
+    download(server, tmp_path)
+    assert_complete(tmp_path)
+
+
+@pytest.mark.parametrize("etag", [b"\xff\xfe", b'"a"\r\n\r\nb'])
+def test_a_damaged_note_of_the_version_costs_nothing(server: HubServer, tmp_path: Path, etag: bytes) -> None:
+    (tmp_path / f"{NAME}.part").write_bytes(DATA[:1000])
+    (tmp_path / f"{NAME}.part.etag").write_bytes(etag)
+    download(server, tmp_path)
+    assert_complete(tmp_path)
+    assert "if-range" not in server.requests[0].headers
+
+
 def test_the_token_is_not_sent_to_another_server(server: HubServer, tmp_path: Path) -> None:
     server.faults.drop_after = [1_500_000]
     with HubServer({NAME: DATA}) as front:
