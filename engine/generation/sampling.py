@@ -61,10 +61,16 @@ def check_usable(logits: npt.NDArray[np.float32]) -> None:
 
 
 def penalised(logits: npt.NDArray[np.float32], penalty: float, seen: set[int]) -> npt.NDArray[np.float32]:
-    """A copy of `logits`: scores of `seen` tokens divided by `penalty`, negative ones multiplied by it."""
+    """A copy of `logits`: scores of `seen` tokens divided by `penalty`, negative ones multiplied by it.
+
+    They stay numbers, however small the penalty is.
+    """
     ids = np.fromiter(seen, dtype=np.int64, count=len(seen))
     scores = logits.copy()
-    scores[ids] = np.where(scores[ids] < 0, scores[ids] * penalty, scores[ids] / penalty)
+    with np.errstate(over="ignore"):
+        own = scores[ids].astype(np.float64)
+        changed = np.where(own < 0, own * penalty, own / penalty)
+        scores[ids] = np.minimum(changed, np.finfo(np.float32).max)
     return scores
 
 
@@ -98,7 +104,8 @@ def _nucleus(probabilities: FloatArray, top_p: float) -> npt.NDArray[np.intp]:
     probability is under (1 - top_p) / n is always among those that go, which leaves few to sort.
     """
     spare = 1.0 - top_p
-    likely = np.flatnonzero(probabilities * len(probabilities) > spare)
+    over_average = probabilities * len(probabilities) > spare
+    likely = np.flatnonzero(over_average | (probabilities == probabilities.max()))  # at least these
     below = 1.0 - probabilities[likely].sum()
     order = np.argsort(probabilities[likely], kind="stable")
     mass = below + probabilities[likely][order].cumsum()

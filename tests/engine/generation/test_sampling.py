@@ -37,7 +37,8 @@ def sampling(draw: st.DrawFn) -> SamplingParams:
     return SamplingParams(
         temperature=draw(st.floats(0.05, 3)),
         top_k=draw(st.integers(0, 60)),
-        top_p=draw(st.floats(0.05, 1)),
+        # Next to 1 the border lies among masses that are all rounding: there no two sums agree.
+        top_p=draw(st.just(1.0) | st.floats(0.05, 1 - 1e-9)),
         min_p=draw(st.floats(0, 0.9)),
         repetition_penalty=draw(st.floats(0.5, 2)),
     )
@@ -150,3 +151,25 @@ def test_forbidden_tokens_are_allowed_in_logits() -> None:
     logits = np.full(50, -np.inf, dtype=np.float32)
     logits[17] = 0
     assert Sampler(SamplingParams(temperature=1, top_p=0.9, min_p=0.1)).draw(logits) == 17
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 7])
+@pytest.mark.parametrize("top_p", [5e-324, 1e-17, 1e-6, 1 - 2**-53])
+def test_the_least_top_p_keeps_one_of_equally_likely_tokens(size: int, top_p: float) -> None:
+    tokens, probabilities = distribution(np.zeros(size, dtype=np.float32), SamplingParams(top_p=top_p))
+    assert len(tokens) == (1 if top_p < 0.5 else size)
+    assert probabilities.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("penalty", [5e-324, 1e-300, 1e-38, 10])
+@pytest.mark.parametrize("temperature", [5e-324, 1.0, 10.0])
+@pytest.mark.parametrize("largest", [3.4e38, 25, -5])
+def test_the_limits_of_the_repetition_penalty_leave_numbers(
+    penalty: float, temperature: float, largest: float
+) -> None:
+    logits = np.array([largest, 20, -3.4e38, -np.inf, 0], dtype=np.float32)
+    scores = penalised(logits, penalty, {1, 2, 3})
+    tokens, probabilities = distribution(scores, SamplingParams(temperature=temperature))
+    assert np.isfinite(scores.max())
+    assert probabilities.sum() == pytest.approx(1)
+    assert tokens[probabilities.argmax()] == scores.argmax() == (1 if penalty < 1 or largest < 0 else 0)
