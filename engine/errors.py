@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# What reading a damaged file's JSON, and taking it apart, may raise.
+DAMAGED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+
 
 class EngineError(Exception):
     """Something the user can be told about.

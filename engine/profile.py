@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from engine.errors import CalibrationError
+from engine.errors import DAMAGED, CalibrationError
 from engine.hardware.facts import fingerprint_of
 from engine.kernel_choice import KernelChoice
 from engine.latency import LatencyModel
@@ -213,7 +213,7 @@ class Profile:
             data = json.loads(text)
             older = data["version"] in range(1, VERSION)
             profile = None if older else Profile._from_dict(data)
-        except (ValueError, KeyError, TypeError, AttributeError, CalibrationError) as error:
+        except (*DAMAGED, CalibrationError) as error:
             raise CalibrationError(
                 "The saved calibration cannot be read.",
                 why=f"Its file is damaged or from another version ({_first_line(error)}).",

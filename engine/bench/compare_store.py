@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.bench.errors import BenchError
 from engine.bench.rates import Rates
+from engine.errors import DAMAGED
 from engine.files import file_error, write_atomically
 
 _VERSION = 1
@@ -158,7 +159,7 @@ def _read(path: Path) -> Iterator[Comparison]:
             for record in entry["records"]:
                 comparison.add(Record.from_dict(record))
             yield comparison
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except DAMAGED as error:
         raise _unreadable(path, f"{type(error).__name__}: {error}") from error
 
 

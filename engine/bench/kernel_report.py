@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.bench.errors import BenchError
 from engine.bench.timing import Times
-from engine.errors import FileError
+from engine.errors import DAMAGED, FileError
 from engine.files import file_error
 
 EXACT, EIGHT_BIT = "exact", "8-bit"  # activations: as precise as the level's arithmetic, or rounded to 8 bits
@@ -146,7 +146,7 @@ def report_from_dict(data: Any) -> KernelReport:
             )
             if entry["torch_ms"] is not None:
                 report.torch[tokens] = _positive(entry["torch_ms"]) / 1e3
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except DAMAGED as error:
         raise BenchError(
             "This is no saved run of `fiddler bench kernels`.",
             why=f"Something in it is missing or of another kind ({type(error).__name__}: {error}).",
@@ -169,7 +169,7 @@ def read_report(path: Path) -> KernelReport:
         ) from error
     except OSError as error:
         raise file_error(f"“{path.name}” could not be read.", path, error) from error
-    except ValueError as error:  # neither UTF-8 nor JSON
+    except (ValueError, RecursionError) as error:  # neither UTF-8 nor JSON
         raise BenchError(f"“{path.name}” is no JSON file.", why=f"{error}.") from error
     return report_from_dict(data)
 

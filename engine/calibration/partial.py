@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from engine.errors import DAMAGED
 from engine.files import write_atomically
 from engine.kernel_choice import KernelChoice
 from engine.profile import Probe, ProbeKind
@@ -38,7 +39,7 @@ class PartialResult:
             probes = [Probe.from_dict(probe) for probe in data["probes"]]
             table = None if data["popularity"] is None else np.asarray(data["popularity"], dtype=np.float64)
             kernels = None if data["kernels"] is None else KernelChoice.from_dict(data["kernels"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, *DAMAGED):
             return PartialResult(path)
         if not 0 <= age <= _FRESH_SECONDS:
             return PartialResult(path)

@@ -113,6 +113,8 @@ def test_the_fit_error_and_the_prediction_error_are_in_the_file() -> None:
         {"hardware": "Ryzen"},
         {"kernels": {}},
         {"kernels": CHOICE.to_dict() | {"few_tokens": -1}},
+        {"threads": float("inf")},
+        {"measured_decode": 10**400},
     ],
 )
 def test_damaged_files_are_refused_with_reason_and_action(change: dict[str, Any]) -> None:
@@ -121,6 +123,11 @@ def test_damaged_files_are_refused_with_reason_and_action(change: dict[str, Any]
         Profile.from_json(json.dumps(data))
     assert caught.value.why
     assert "Calibrate again" in caught.value.action
+
+
+def test_a_file_of_nothing_but_brackets_is_refused() -> None:
+    with pytest.raises(CalibrationError, match="cannot be read"):
+        Profile.from_json("[" * 100_000)
 
 
 def test_an_older_calibration_is_said_to_be_one() -> None:

@@ -116,7 +116,7 @@ def test_what_is_no_such_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     store = CompareStore(path)
     store.open(setup()).add(record(Point(Kind.PROMPT, 32, "cpu")))
     store.save()
-    for text in [*damaged(json.loads(path.read_text())), "{", "\x00"]:
+    for text in [*damaged(json.loads(path.read_text())), "{", "\x00", "[" * 100_000]:
         path.write_text(text)
         with pytest.raises(BenchError, match=r"compare\.json"):
             CompareStore(path)

@@ -78,6 +78,7 @@ def without(*path: str | int) -> dict[str, Any]:
         without("rotations", "int4", "count"),
         {**without("reads_gbs"), "reads_gbs": []},
         {**without("reads_gbs"), "reads_gbs": [0.0]},
+        {**without("reads_gbs"), "reads_gbs": [10**400]},
         {**without("results"), "results": []},
         {**without("results"), "results": "none"},
     ],
@@ -92,9 +93,10 @@ def test_files_that_are_missing_or_no_json_are_told(tmp_path: Path) -> None:
         read_report(tmp_path / "nowhere.json")
     with pytest.raises(FileError, match="could not be read"):
         read_report(tmp_path)
-    (tmp_path / "text.json").write_bytes(b"\xff\xfe")
-    with pytest.raises(BenchError, match="no JSON file"):
-        read_report(tmp_path / "text.json")
+    for text in (b"\xff\xfe", b"[" * 100_000):
+        (tmp_path / "text.json").write_bytes(text)
+        with pytest.raises(BenchError, match="no JSON file"):
+            read_report(tmp_path / "text.json")
 
 
 def test_a_machine_that_reads_at_another_speed_at_the_end_is_told() -> None:

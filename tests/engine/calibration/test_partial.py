@@ -48,7 +48,14 @@ def test_old_measurements_and_those_of_the_future_are_not_used(path: Path, minut
     assert bool(found.probes) is kept
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"saved": "x", "probes": [], "popularity": null}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[]", "3", "[" * 100_000),
+        '{"saved": "x", "probes": [], "popularity": null}',
+        '{"saved": 1' + 400 * "0" + ', "probes": [], "popularity": null, "kernels": null}',
+    ],
+)
 def test_a_damaged_file_means_starting_over(path: Path, text: str) -> None:
     path.parent.mkdir()
     path.write_text(text)
