@@ -11,6 +11,7 @@ from engine.errors import GenerationError
 from engine.events import Event, ExpertHits, Prediction, TurnsDropped
 from engine.generation.batch import generate_batch
 from engine.generation.beam_loop import generate_beams
+from engine.generation.chat_template import is_begun
 from engine.generation.loop import generate
 from engine.generation.request import Request
 from engine.generation.tokenizer import Tokenizer
@@ -90,7 +91,7 @@ class Answerer:
         started: float,
     ) -> Request:
         self._account.pause()
-        after_text = bool(prompt) and (isinstance(prompt, str) or prompt[-1].role == "assistant")
+        after_text = bool(prompt) and (isinstance(prompt, str) or is_begun(prompt[-1]))
         encoded = (
             self._tokenizer.encode(prompt) if isinstance(prompt, str) else self._tokenizer.encode_chat(prompt)
         )

@@ -13,7 +13,7 @@ import jinja2
 import jinja2.ext
 import jinja2.sandbox
 
-from engine.errors import CheckpointError, GenerationError
+from engine.errors import DAMAGED, CheckpointError, GenerationError
 from engine.params import Message
 
 # Mistral's first instruction format, for folders of the Mistral family that come without a template. Spaces
@@ -24,6 +24,9 @@ MISTRAL_INSTRUCT = (
     "{% elif message.role == 'assistant' %} {{ message.content }}{{ eos_token }}"
     "{% else %}{{ raise_exception('There is no system role.') }}{% endif %}{% endfor %}"
 )
+# Set behind an answer that is gone on with, to find its end whatever its words are. No text has it: it is a
+# noncharacter of Unicode's.
+_END_MARK = "\ufdd0"
 
 
 class ChatTemplate:
@@ -69,7 +72,12 @@ class ChatTemplate:
 
     def _render(self, messages: Sequence[Message]) -> str:
         turns = [{"role": message.role, "content": message.content} for message in messages]
-        begun = messages[-1].content if messages and messages[-1].role == "assistant" else ""
+        begun = ""
+        if messages and is_begun(messages[-1]):
+            begun = messages[-1].content
+            turns[-1]["content"] += _END_MARK
+        elif messages and messages[-1].role == "assistant":
+            del turns[-1]  # an answer that never got a word
         text = self._template.render(
             messages=turns,
             tools=None,
@@ -77,18 +85,23 @@ class ChatTemplate:
             add_generation_prompt=not begun,
             **self._special_tokens,
         )
-        return _cut_after(text, begun) if begun else text
+        return _cut_at_mark(text, begun) if begun else text
 
 
-def _cut_after(text: str, begun: str) -> str:
+def is_begun(last: Message) -> bool:
+    """Whether a conversation's last message is an answer to be gone on with; one without a word is not."""
+    return last.role == "assistant" and bool(last.content)
+
+
+def _cut_at_mark(text: str, begun: str) -> str:
     """`text` up to the end of the answer that it holds last: without what closes a turn.
 
-    Some templates trim messages; the spaces at the answer's end were the model's own, and come back.
+    Some templates trim messages; behind the mark they find nothing of the answer to take away.
     """
-    place = text.rfind(begun.strip())
-    if place < 0:
+    before, mark, _ = text.rpartition(_END_MARK)
+    if not mark or not before.endswith(begun.lstrip()):
         raise jinja2.TemplateError("the template changes answers")
-    return text[: place + len(begun.strip())] + begun[len(begun.rstrip()) :]
+    return before
 
 
 def merge_system(messages: Sequence[Message]) -> list[Message]:
@@ -117,7 +130,7 @@ def find_template(folder: Path, tokenizer_config: Mapping[str, Any]) -> str | No
         found: Any = tokenizer_config.get("chat_template")
         if json_file.is_file():
             found = json.loads(json_file.read_text(encoding="utf-8")).get("chat_template")
-    except (OSError, ValueError) as error:
+    except (OSError, *DAMAGED) as error:
         raise CheckpointError(
             f"The chat template in {folder} cannot be read.",
             why=str(error),

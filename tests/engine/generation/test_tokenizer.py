@@ -79,6 +79,19 @@ def test_the_end_of_an_answer_that_a_template_trims_is_kept() -> None:
         ChatTemplate(shouting, {}).render(chat)
 
 
+@pytest.mark.parametrize("begun", ["s", "e", "im_end", "</s>", ">", "\n", "  "])
+def test_an_answer_that_looks_like_the_end_of_a_turn_is_gone_on_with(begun: str) -> None:
+    source = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}</s><|im_end|>\n{% endfor %}<|assistant|>"
+    chat = [Message("user", "a"), Message("assistant", begun)]
+    expected = f"<|user|>a</s><|im_end|>\n<|assistant|>{begun}"
+    assert ChatTemplate(source, {}).render(chat) == expected
+
+
+def test_an_answer_without_a_word_is_begun_anew(small_folder: Path) -> None:
+    tokenizer = Tokenizer.load(small_folder)
+    assert tokenizer.encode_chat([*CHAT, Message("assistant", "")]) == tokenizer.encode_chat(CHAT)
+
+
 def test_templates_see_the_helpers_and_white_space_rules_of_transformers(tmp_path: Path) -> None:
     template = (
         "{%- for m in messages %}\n    {% if loop.last %}\n{{ m | tojson }}{% break %}\n    {% endif %}\n"
@@ -108,6 +121,15 @@ def test_the_default_one_of_named_templates_is_used(tmp_path: Path) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
     tokenizer = Tokenizer.load(folder)
     assert tokenizer.decode(tokenizer.encode_chat(CHAT)) == "user"
+
+
+@pytest.mark.parametrize("text", ["[]", '"text"', '{"chat_template": 3'])
+def test_a_damaged_template_file_is_named(tmp_path: Path, text: str) -> None:
+    folder = byte_level_folder(tmp_path, template=None)
+    (folder / "chat_template.json").write_text(text, encoding="utf-8")
+    with pytest.raises(CheckpointError, match="chat template") as caught:
+        Tokenizer.load(folder)
+    assert caught.value.action
 
 
 def test_a_refused_system_text_opens_the_first_user_message(tmp_path: Path, mistral_file: Path) -> None:
