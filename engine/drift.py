@@ -39,9 +39,10 @@ class _Side:
     idle: int = 0
 
     def add(self, predicted: float, observed: float) -> None:
-        """Count a layer; nothing predicted means nothing to do."""
+        """Count a layer; nothing predicted means nothing to do, and what was observed is another layer's."""
         if predicted < _LEAST:
             self.idle += 1
+            self.observed += observed
             return
         self.idle = 0
         self.predicted += predicted
@@ -111,6 +112,7 @@ class Drift:
         """
         cpu, copy, _ = plan.predicted
         if max(cpu, copy) < _LEAST:
+            self._copy.observed += copy_seconds
             return
         self._keep_error(max(cpu, copy), max(cpu_seconds, copy_seconds))
         side = self._cpu_few if plan.load <= _FEW else self._cpu_many

@@ -126,3 +126,16 @@ def test_layers_in_which_only_the_gpu_works_say_nothing() -> None:
         drift.observe(decide("makespan", ~NOTHING, ONE_TOKEN, drift, PANELS), 0.0, 0.0)
     assert drift.error is None
     assert drift.refits == 0
+
+
+def test_copies_whose_end_is_heard_of_in_a_layer_without_any_count_all_the_same() -> None:
+    drift = Drift(LINK_AND_CPU)
+    for _ in range(200):
+        late = 0.0
+        for resident in (NOTHING, NOTHING, ~NOTHING):
+            plan = decide("makespan", resident, ONE_TOKEN, drift, PANELS)
+            cpu, copy = truth(plan, ONE_TOKEN, LINK_AND_CPU) if plan.copies else (0.0, 0.0)
+            drift.observe(plan, cpu, late)
+            late = copy
+    assert drift.transfer_lat() == pytest.approx(LINK_AND_CPU.transfer_lat(), rel=0.02)
+    assert drift.refits == 0
