@@ -35,7 +35,8 @@ def start_cuda(hardware: Hardware) -> Hardware:
         reserved = _touch(device)
         now = detect_gpus(find_torch_build()).gpus
         free = next((other.vram_free for other in now if other.uuid == gpu.uuid), gpu.vram_free)
-        _taken[0] = max(0, gpu.vram_free - free - reserved)
+        taken = gpu.vram_free - free - reserved
+        _taken[0] = taken if taken > 0 else CUDA_DEVICE_BYTES  # others gave memory back: nothing is known
         counted = 0  # it was free when the hardware was looked at
     else:
         counted = _taken.setdefault(0, CUDA_DEVICE_BYTES)

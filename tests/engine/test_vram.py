@@ -1,12 +1,15 @@
 """The bound on a GPU's memory, and what CUDA itself takes of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from engine import vram
 from engine.budget import CUDA_DEVICE_BYTES, CUDA_LATER_BYTES
-from engine.hardware import detect
+from engine.hardware import GpuInfo, GpuState, detect
+from engine.hardware.gpu import GpuReport
 from engine.models.loader import load_model
 from engine.options import LoadOptions
 from engine.placement import Placement
@@ -26,6 +29,21 @@ def test_the_allocator_gets_what_cuda_leaves():
 def test_without_a_gpu_there_is_nothing_to_start():
     hardware = detect().without_gpu()
     assert vram.start_cuda(hardware) is hardware
+
+
+@pytest.mark.parametrize(("free", "taken"), [(700, 250), (1200, CUDA_DEVICE_BYTES // MIB)])
+def test_what_cuda_takes_is_not_known_where_others_gave_memory_back_meanwhile(monkeypatch, free, taken):
+    gpu = GpuInfo(0, "RTX", "GPU-1", 4 * GIB, 1000 * MIB, "580", (8, 9))
+    hardware = replace(detect(), gpus=(gpu,), gpu_state=GpuState.READY)
+    after = GpuReport((replace(gpu, vram_free=free * MIB),), GpuState.READY)
+    monkeypatch.setattr(vram, "_taken", {})
+    monkeypatch.setattr(vram, "_touch", lambda _: 50 * MIB)
+    monkeypatch.setattr(vram, "detect_gpus", lambda _: after)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    started = vram.start_cuda(hardware).gpu
+    assert started is not None
+    assert (started.cuda_bytes, started.vram_free) == (taken * MIB, 1000 * MIB)
+    assert vram.cuda_bytes(torch.device("cuda", 0)) == taken * MIB
 
 
 @pytest.mark.parametrize("mark", [pytest.param(None, marks=on_gpu)])
