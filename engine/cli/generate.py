@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -116,7 +117,7 @@ def params(arguments: argparse.Namespace, defaults: GenerationParams) -> Generat
 
 def run(arguments: argparse.Namespace, console: Console, cancel: CancelToken) -> int:
     """Load, answer, tell the figures. An interrupted answer is printed as far as it got."""
-    prompt = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt
+    prompt = _stdin() if arguments.prompt == "-" else arguments.prompt
     options = shared.load_options(arguments)
     folder = shared.model_folder(arguments, console, cancel)
     cancel.raise_if_cancelled()
@@ -145,6 +146,13 @@ def run(arguments: argparse.Namespace, console: Console, cancel: CancelToken) ->
             console.say(finished.message)
         console.note(_figures(finished.stats))
     return 0
+
+
+def _stdin() -> str:
+    """The text on stdin; bytes that are none become U+FFFD."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    return sys.stdin.read()
 
 
 def _follow(events: Iterator[Event], console: Console) -> tuple[str, Finished]:

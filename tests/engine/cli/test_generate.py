@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
@@ -57,6 +58,16 @@ def test_raw_text_from_stdin_is_continued(
     assert main(["generate", *arguments]) == 0
     params = GenerationParams(SamplingParams(temperature=0), max_tokens=9)
     assert capsys.readouterr().out == answer(folder, "The fox", params) + "\n"
+
+
+def test_stdin_need_not_be_valid_text(
+    folder: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"The f\xffx"), encoding="utf-8"))
+    arguments = ["--model", folder, "--device", "cpu", "--raw", "--greedy", "--max-tokens", "5"]
+    assert main(["generate", *arguments, "--prompt", "-"]) == 0
+    params = GenerationParams(SamplingParams(temperature=0), max_tokens=5)
+    assert capsys.readouterr().out == answer(folder, "The f\N{REPLACEMENT CHARACTER}x", params) + "\n"
 
 
 def test_json_is_one_object_with_the_answer_and_its_figures(
