@@ -51,7 +51,7 @@ class MeasurableEngine(Protocol):
         """The model's parts, to be used by nobody else meanwhile."""
 
     def use_profile(self, profile: Profile) -> None:
-        """Decide by this profile's latency model from now on."""
+        """Decide by this profile's latency model from now on. Called while the parts are used alone."""
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,12 @@ def calibrate(
         before = parts.pool.tuning
         try:
             profile = session.run(machine, model, engine.options)
-        except BaseException:  # times of an earlier profile are with its kernels
-            parts.pool.tuning = before
+        except BaseException as error:
+            parts.pool.tuning = before  # times of an earlier profile are with its kernels
+            if isinstance(error, CalibrationError):
+                session.unfinished.remove()  # or the next one would take the same times
             raise
-    engine.use_profile(profile)
+        engine.use_profile(profile)  # here: nobody can begin an answer, or free the model, in between
     save_profile(profile, folder)
     session.unfinished.remove()
     return profile

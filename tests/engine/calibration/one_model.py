@@ -43,7 +43,7 @@ class OneModel:
             self.busy = False
 
     def use_profile(self, profile: Profile) -> None:
-        assert not self.busy
+        assert self.busy  # nobody else may come between measuring and using it
         self.profile = profile
 
 

@@ -12,15 +12,17 @@ import pytest
 import torch
 
 from engine.calibration import calibrate, kernels, probes
+from engine.calibration.partial import PartialResult
 from engine.calibration.probes import TOKEN_COUNTS
 from engine.calibration.run import fit
-from engine.errors import CalibrationError, Cancelled, FileError
+from engine.errors import CalibrationError, Cancelled, EngineError, FileError
 from engine.models.loader import load_model
 from engine.options import LoadOptions
 from engine.placement import place_uniform
 from engine.profile import Probe, ProbeKind
-from engine.profile_store import ProfileState, find_profile
+from engine.profile_store import ProfileState, file_name, find_profile, model_parts
 from engine.progress import CancelToken, Progress
+from engine.runtime import Engine
 from kernels.tuning_probe import measure_tuning
 from tests.engine.calibration.one_model import MACHINE, OneModel, add_tokenizer
 
@@ -140,6 +142,38 @@ def test_a_disk_that_cannot_be_written_says_so(engine: OneModel, tmp_path: Path,
     with pytest.raises(FileError) as caught:
         calibrate(engine, folder=tmp_path / "file")
     assert caught.value.action
+
+
+def test_times_that_make_no_sense_are_not_taken_again(
+    engine: OneModel, folder: Path, taken: list[Any]
+) -> None:
+    """Those of a cancelled calibration would be, for an hour, however often one is told to try again."""
+    name = file_name(MACHINE.fingerprint_parts(1), model_parts(engine.info))
+    kept = PartialResult.load(folder / f"unfinished-{name}")
+    kept.add(Probe(ProbeKind.CPU_EXPERT, 1, -1e-3))
+    with pytest.raises(CalibrationError):
+        calibrate(engine, folder=folder)
+    assert engine.profile is None
+    assert calibrate(engine, folder=folder).latency.cpu_lat(1) == 1e-3
+
+
+def test_what_was_measured_is_kept_although_the_engine_was_closed_meanwhile(
+    make_model: Callable[..., Any], folder: Path, taken: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIDDLER_DATA_DIR", str(folder))
+    model = make_model(vocab_size=256)
+    add_tokenizer(model.path)
+    engine = Engine.load(model.path, LoadOptions(threads=1, device="cpu"))
+
+    def close_at_the_last(probe: Probe) -> None:
+        if probe.kind is ProbeKind.DECODE:
+            engine.close()
+
+    profile = calibrate(engine, on_probe=close_at_the_last, folder=folder)
+    assert find_profile(engine.hardware, engine.info, threads=1, folder=folder).profile is not None
+    assert engine.profile is profile
+    with pytest.raises(EngineError, match="closed"):
+        engine.status()
 
 
 def test_a_simulated_placement_is_not_a_gpu(
