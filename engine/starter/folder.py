@@ -47,11 +47,18 @@ def scratch_folder(target: Path) -> Iterator[Path]:
 
 
 def _replace(work: Path, target: Path) -> None:
-    """Give `work` the name `target`. A folder cannot be renamed onto one that is not empty."""
+    """Give `work` the name `target`; if that fails, what had it keeps it.
+
+    A folder cannot be renamed onto one that is not empty.
+    """
     if target.exists():
         old = target.with_name(f"{work.name}-old")
         target.rename(old)
-        work.rename(target)
+        try:
+            work.rename(target)
+        except BaseException:
+            old.rename(target)
+            raise
         shutil.rmtree(old, ignore_errors=True)
     else:
         work.rename(target)
