@@ -48,7 +48,7 @@ class SamplingParams:
     def __post_init__(self) -> None:
         checks = (
             (0 <= self.temperature <= 10, "temperature", self.temperature, "from 0 (greedy) to 10"),
-            (self.top_k >= 0, "top_k", self.top_k, "0 (off) or more"),
+            (isinstance(self.top_k, int) and self.top_k >= 0, "top_k", self.top_k, "0 (off) or more, whole"),
             (0 < self.top_p <= 1, "top_p", self.top_p, "above 0 and at most 1 (off)"),
             (0 <= self.min_p < 1, "min_p", self.min_p, "from 0 (off) to below 1"),
             (

@@ -25,6 +25,9 @@ def default_params(folder: Path, *, is_starter: bool) -> GenerationParams:
     if config.get("do_sample") is False:
         return GenerationParams(SamplingParams(temperature=0))
     given = {name: config[name] for name in _SAMPLING_NAMES if config.get(name) is not None}
+    top_k = given.get("top_k")
+    if isinstance(top_k, float) and top_k.is_integer():  # as some programs write whole numbers
+        given["top_k"] = int(top_k)
     try:
         return GenerationParams(SamplingParams(**given))
     except (GenerationError, TypeError) as error:

@@ -254,6 +254,7 @@ def test_the_prompt_is_read_in_chunks_that_are_told(engine: Engine) -> None:
             {"top_k": None, "repetition_penalty": 1.1},
             GenerationParams(SamplingParams(repetition_penalty=1.1)),
         ),
+        ({"top_k": 40.0}, GenerationParams(SamplingParams(top_k=40))),
     ],
 )
 def test_the_folder_sets_the_default_parameters(
@@ -261,13 +262,15 @@ def test_the_folder_sets_the_default_parameters(
 ) -> None:
     if content is not None:
         (tmp_path / "generation_config.json").write_text(json.dumps(content))
-    assert default_params(tmp_path, is_starter=False) == expected
+    found = default_params(tmp_path, is_starter=False)
+    assert found == expected
+    assert type(found.sampling.top_k) is int  # JSON's 40.0 is equal, but counts nothing
     starter = default_params(tmp_path, is_starter=True)
     assert starter.sampling.greedy
     assert starter.stop_loops
 
 
-@pytest.mark.parametrize("text", ["{", '{"temperature": -1}', '{"temperature": "hot"}'])
+@pytest.mark.parametrize("text", ["{", '{"temperature": -1}', '{"temperature": "hot"}', '{"top_k": 1.5}'])
 def test_an_unusable_generation_config_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "generation_config.json").write_text(text)
     with pytest.raises(CheckpointError, match="generation_config"):
