@@ -126,8 +126,11 @@ class MainWindow(DropWindow):
 
     @Slot(object)
     def show_error(self, error: EngineError) -> None:
-        """Show an error that belongs to no message."""
-        show_error(self, error)
+        """Show an error that belongs to no message; once the window is closed, nobody could read it."""
+        if self._storage.closed:
+            log.warning("after the end: %s", error)
+        else:
+            show_error(self, error)
 
     def show_bad_ending(self, ending: BadEnding) -> None:
         """Say that the run before this one did not end properly, and offer what is known about it."""
@@ -153,6 +156,7 @@ class MainWindow(DropWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what runs, save what is there, and close."""
+        self.sidebar.list.end_edit()
         self.session.end_now()
         self.export.stop()
         self.importing.stop()

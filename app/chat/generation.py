@@ -59,6 +59,7 @@ class Generation(QObject):
         super().__init__(parent)
         self._storage, self._worker = storage, worker
         self._answers: dict[int, _Answer] = {}  # by message id: those that have not ended
+        self._unsaved: dict[int, MessageRow] = {}  # those that have, until that is on the disk
         self._shown: int | None = None
         self._sent: Prompt | None = None
         worker.turns_dropped.connect(self._on_turns_dropped)
@@ -68,11 +69,10 @@ class Generation(QObject):
         worker.failed.connect(self._on_failed)
         worker.cancelled.connect(self._on_cancelled)
 
-    @property
-    def row(self) -> MessageRow | None:
-        """The answer that is shown, with its newest text; None if it is not under way."""
-        answer = self._answers.get(self._shown) if self._shown is not None else None
-        return None if answer is None else answer.as_row()
+    def newest(self, row: MessageRow) -> MessageRow:
+        """A message that was read from the store, which may not have had its newest text or its end yet."""
+        answer = self._answers.get(row.id)
+        return self._unsaved.get(row.id, row) if answer is None else answer.as_row()
 
     @property
     def conversation_id(self) -> int | None:
@@ -176,10 +176,11 @@ class Generation(QObject):
             note=note,
             stats=None if answer.stats is None else stats_to_json(answer.stats),
         )
+        self._unsaved[message_id] = row
         saving = self._storage.finish_message(
             row.id, row.content, state, stats=answer.stats, reason=reason, note=note
         )
-        saving.then(lambda _: self.saved.emit())
+        saving.then(lambda _: self._on_saved(message_id))
         if message_id == self._shown:
             self.ended.emit(row)
         elif not row.content:  # another version without a word is of no use to anybody
@@ -188,6 +189,10 @@ class Generation(QObject):
             self.remaining_changed.emit(self._shown, self.remaining)
         if not self._answers:
             self.idle.emit()
+
+    def _on_saved(self, message_id: int) -> None:
+        self._unsaved.pop(message_id, None)
+        self.saved.emit()
 
 
 def _other(number: int, found: Answer, finished: Finished) -> OtherAnswer:

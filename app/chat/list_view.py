@@ -14,7 +14,7 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QAbstractItemView, QListView, QMenu, QWidget
+from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QListView, QMenu, QWidget
 
 from app.chat.list_delegate import ChatDelegate
 from app.chat.list_menu import Actions, make_menu
@@ -94,8 +94,18 @@ class ChatList(QListView):
 
     def rename_current(self) -> None:
         """Edit the title of the chat that the cursor is on."""
-        if self.currentIndex().isValid():
-            self.edit(self.currentIndex())
+        self._rename(self.currentIndex())
+
+    def end_edit(self) -> None:
+        """Take over what was typed, if a title is being edited."""
+        editor = self.indexWidget(self.currentIndex())
+        if self.editing and editor is not None:
+            self.commitData(editor)
+            self.closeEditor(editor, QAbstractItemDelegate.EndEditHint.NoHint)
+
+    def _rename(self, index: QModelIndex) -> None:
+        if index.isValid() and not self.editing:
+            self.edit(index)
 
     def _open(self, index: QModelIndex) -> None:
         self.open_requested.emit(index.data(ChatListModel.ID))
@@ -116,7 +126,7 @@ class ChatList(QListView):
         ids, place = _ids(chosen), QPersistentModelIndex(index)
         pinned, archived = all(chat.pinned for chat in chosen), all(chat.archived for chat in chosen)
         actions: Actions = {
-            "rename": lambda: self.edit(self.model().index(place.row(), 0)),
+            "rename": lambda: self._rename(self.model().index(place.row(), 0)),
             "pin": lambda: self.pin_requested.emit(ids, not pinned),
             "archive": lambda: self.archive_requested.emit(ids, not archived),
             "duplicate": lambda: self.duplicate_requested.emit(chat.id),

@@ -127,7 +127,7 @@ class ChatSession(QObject):
     def show_rows(self, conversation_id: int, rows: list[MessageRow]) -> None:
         """The messages of a chat have changed in the store: if it is shown, show them."""
         if self._shown.is_wanted(conversation_id):
-            self._shown.messages = list(rows)
+            self._shown.messages = self._newest(rows)
             self.messages_changed.emit(self.messages)
         self.list_changed.emit()
 
@@ -196,12 +196,13 @@ class ChatSession(QObject):
         self._storage.run(ChatStore.rename, conversation_id, title).then(self._on_renamed)
 
     def _show(self, read: tuple[Conversation, list[MessageRow]]) -> None:
-        conversation, rows = read
-        if not self._shown.show(conversation, rows):
-            return
-        self.parameters.show(conversation)
-        answer = self.generation.row
-        self.opened.emit(conversation, [answer if answer and answer.id == row.id else row for row in rows])
+        conversation, rows = read[0], self._newest(read[1])
+        if self._shown.show(conversation, rows):
+            self.parameters.show(conversation)
+            self.opened.emit(conversation, rows)
+
+    def _newest(self, rows: list[MessageRow]) -> list[MessageRow]:
+        return [self.generation.newest(row) for row in rows]
 
     @property
     def _model_name(self) -> str:

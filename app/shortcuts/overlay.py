@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from shiboken6 import isValid
 
 from app.focus import move_focus
 from app.i18n import tr
@@ -73,7 +74,7 @@ class ShortcutsOverlay(QWidget):
             return
         before, self._before = self._before, None
         self.hide()
-        if before is not None and before.isVisible():
+        if before is not None and isValid(before) and before.isVisible():
             before.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def focusNextPrevChild(self, next: bool) -> bool:

@@ -231,6 +231,27 @@ def test_a_chat_that_cannot_be_opened_leaves_the_one_that_is_shown(
     assert len(session.messages) == 4
 
 
+def test_an_answer_that_ends_while_its_chat_is_read_is_shown_as_it_ended(
+    qtbot: QtBot, session: ChatSession, storage: StorageThread, factory: ScriptedFactory
+) -> None:
+    factory.gate = threading.Event()
+    with qtbot.waitSignal(session.text_added):
+        session.send("Question")
+    chat = session.answering_id
+    assert chat is not None
+    session.new_chat()
+    disk = threading.Event()
+    storage.run(lambda _store: disk.wait(5))
+    session.open(chat)
+    factory.gate.set()
+    wait_free(qtbot, session)
+    with qtbot.waitSignal(session.opened) as opened:
+        disk.set()
+    assert opened.args is not None
+    for row in (opened.args[1][-1], session.messages[-1]):
+        assert (row.content, row.state) == ("Paris is the capital.", MessageState.COMPLETE)
+
+
 def test_a_second_message_is_not_sent_while_an_answer_is_written(
     qtbot: QtBot, session: ChatSession, factory: ScriptedFactory
 ) -> None:

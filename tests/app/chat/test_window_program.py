@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from app.composer.composer import ComposerState
+from app.dialogs import MessageDialog
 from app.export.dialog import ExportDialog
 from app.paths import database_path
 from app.settings import SettingsStore, registry
@@ -77,6 +78,30 @@ def test_closing_while_an_answer_is_written_saves_it(
     assert (row.state, row.content) == (MessageState.STOPPED, "Paris ")
     assert draft == "next thought"
     assert factory.engine.closed
+
+
+def test_closing_while_a_title_is_typed_saves_it(qtbot: QtBot, window: MainWindow) -> None:
+    ask(qtbot, window)
+    qtbot.waitUntil(lambda: listed(window) == ["Hello"], timeout=5000)
+    window.menus.actions["rename"].trigger()
+    window.menus.actions["rename"].trigger()  # it is being edited already
+    editor = window.sidebar.list.findChild(QLineEdit)
+    assert editor is not None
+    qtbot.keyClicks(editor, "A greeting")
+    assert window.close()
+    opened = open_store(database_path())
+    title = opened.store.conversations()[0].conversation.title
+    opened.store.close()
+    assert title == "A greeting"
+
+
+def test_what_fails_after_the_window_was_closed_opens_nothing(
+    qtbot: QtBot, window: MainWindow, storage: StorageThread
+) -> None:
+    assert window.close()
+    with qtbot.waitSignal(storage.failed):
+        window.chats.refresh()  # as what was under way may ask for
+    assert window.findChildren(MessageDialog) == []
 
 
 def test_the_window_comes_back_as_it_was(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import Qt, QThreadPool
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.preferences.dialog import PreferencesDialog
@@ -125,6 +125,18 @@ def test_the_overlay_shows_the_present_keys_and_gives_the_focus_back(
     qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
     assert overlay.isHidden()
     assert QApplication.focusWidget() is window.page.composer.edit
+
+
+def test_the_overlay_closes_though_what_had_the_focus_is_gone(qtbot: QtBot, window: MainWindow) -> None:
+    button = QPushButton(window)
+    button.show()
+    window.activateWindow()
+    button.setFocus()
+    window.menus.actions["shortcuts"].trigger()
+    with qtbot.waitSignal(button.destroyed):
+        button.deleteLater()
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+    assert window.overlay.isHidden()
 
 
 def test_a_command_that_leads_elsewhere_closes_the_overlay(qtbot: QtBot, window: MainWindow) -> None:
