@@ -1,10 +1,11 @@
-"""Write a file so that a crash, a power cut or a full disk leaves either the old content or the new."""
+"""Write files so that a crash, a power cut or a full disk leaves the old content or the new; open chosen ones."""
 
 from __future__ import annotations
 
 import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,22 @@ from engine.errors import FileError
 _NO_DIRECTORY_FSYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _DENIED = {errno.EACCES, errno.EPERM}
+
+
+def open_to_read(path: Path) -> BinaryIO:
+    """Open a file that somebody chose. Raises `OSError` for whatever is none, without ever waiting.
+
+    To open a pipe would wait for a writer who may never come, and no `Cancelled` would reach it.
+    """
+    try:
+        mode = path.stat().st_mode
+    except ValueError as error:  # a null character, which can be pasted
+        raise OSError(errno.EINVAL, "no file can have this name") from error
+    if stat.S_ISDIR(mode):
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is no ordinary file")
+    return path.open("rb")
 
 
 def write_atomically(path: Path | str, data: bytes | str) -> None:

@@ -10,6 +10,7 @@ from app.attachments.decoding import NotTextError, decode
 from app.attachments.errors import AttachmentError
 from app.attachments.form import Attachment, clean_name
 from app.i18n import tr
+from engine.files import open_to_read
 from engine.units import format_bytes
 
 MOST_BYTES = 2 * 2**20  # many times what a context holds
@@ -62,7 +63,7 @@ def _bytes_of(path: Path) -> bytes:
             raise _refused(path, tr("It is a folder."), tr("Attach the files in it."))
         if not path.is_file():
             raise _refused(path, tr("It is not there, or no ordinary file."), tr("Choose another file."))
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
         why = tr("The system reported: {error}.", error=error.strerror or error)
@@ -97,7 +98,7 @@ def _may_hold_chats(path: Path) -> bool:
     if suffix not in (".json", ".zip"):
         return False
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             start = file.read(_LOOK_BYTES)
     except OSError:
         return False  # reading it says what is wrong

@@ -32,7 +32,7 @@ from app.i18n import tr
 from app.storage.database import connect
 from app.storage.errors import StorageError
 from app.storage.schema import check_ours, migrate
-from engine.files import file_error, flush_directory
+from engine.files import file_error, flush_directory, open_to_read
 from engine.progress import CancelToken, Progress, ProgressCallback
 from engine.units import format_bytes
 
@@ -73,7 +73,7 @@ def discard(data: Path) -> None:
 
 def _unpack(backup: Path, folder: Path, report: ProgressCallback, cancel: CancelToken) -> Manifest:
     try:
-        with zipfile.ZipFile(backup) as archive:
+        with open_to_read(backup) as chosen, zipfile.ZipFile(chosen) as archive:
             manifest = _manifest(archive)
             total, done = sum(entry.bytes for entry in manifest.files.values()), 0
             _check_room(folder, total)

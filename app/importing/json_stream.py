@@ -77,8 +77,11 @@ class _Text:
             found = _SPACE.match(self._text, self._place)
             assert found is not None  # it matches nothing, too
             self._place = found.end()
-            if self._place < len(self._text) or not self._read(1):
-                return self._text[self._place : self._place + 1]
+            if self._place < len(self._text):
+                return self._text[self._place]
+            self._forget()  # an archive may hold gigabytes of spaces
+            if not self._read(1):
+                return ""
 
     def skip(self) -> None:
         """Go on behind the character that `next_mark` gave."""

@@ -13,6 +13,7 @@ from typing import IO
 from app.archives import ZIP_FAULTS
 from app.i18n import tr
 from app.importing.errors import ImportFileError
+from engine.files import open_to_read
 from engine.progress import CancelToken, Progress, ProgressCallback
 from engine.units import format_bytes
 
@@ -37,10 +38,10 @@ class Source:
 
 def sources(path: Path, report: ProgressCallback, cancel: CancelToken) -> Iterator[Source]:
     """The JSON texts in the file at `path`. These and their blocks raise `ImportFileError`, `Cancelled`."""
-    with _explained(path), path.open("rb") as file:
+    with _explained(path), open_to_read(path) as file:
         start = file.read(len(_ZIP_START))
         if start == _ZIP_START:
-            yield from _in_archive(path, report, cancel)
+            yield from _in_archive(path, file, report, cancel)
             return
         file.seek(0)
         size = path.stat().st_size
@@ -56,8 +57,10 @@ def unreadable(path: Path, why: str, action: str = "") -> ImportFileError:
     )
 
 
-def _in_archive(path: Path, report: ProgressCallback, cancel: CancelToken) -> Iterator[Source]:
-    with zipfile.ZipFile(path) as archive:
+def _in_archive(
+    path: Path, whole: IO[bytes], report: ProgressCallback, cancel: CancelToken
+) -> Iterator[Source]:
+    with zipfile.ZipFile(whole) as archive:
         members = _chosen(archive.infolist())
         if not members:
             raise unreadable(path, tr("There are no chats in this archive."))

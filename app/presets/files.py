@@ -19,7 +19,7 @@ from app.presets.preset import Preset
 from app.presets.store import ImportedPresets, PresetStore
 from app.widgets.background import Background
 from engine.errors import EngineError
-from engine.files import write_atomically
+from engine.files import open_to_read, write_atomically
 
 
 class PresetFiles(QObject):
@@ -92,7 +92,7 @@ class PresetFiles(QObject):
 def read_presets(path: Path) -> list[Preset]:
     """The presets in a file, of which no more is read than one may have. Raises `PresetFileError`."""
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise PresetFileError(

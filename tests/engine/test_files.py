@@ -11,11 +11,28 @@ from hypothesis import strategies as st
 
 from engine import files
 from engine.errors import EngineError, FileError
-from engine.files import replacing, set_aside, write_atomically
+from engine.files import open_to_read, replacing, set_aside, write_atomically
 
 
 def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no named pipes in folders")
+def test_only_files_are_opened_and_nothing_is_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_bytes(b"x")
+    for path, words in (
+        (tmp_path / "pipe", "no ordinary file"),
+        (Path(os.devnull), "no ordinary file"),
+        (tmp_path, "directory"),
+        (tmp_path / "missing", "No such file"),
+        (tmp_path / "null\0", "no file can have this name"),
+    ):
+        with pytest.raises(OSError, match=words):
+            open_to_read(path)
+    with open_to_read(tmp_path / "file") as file:
+        assert file.read() == b"x"
 
 
 @given(data=st.binary(max_size=4096))

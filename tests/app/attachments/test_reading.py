@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import codecs
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,13 @@ def test_folders_and_files_that_are_gone_are_told_of(tmp_path: Path) -> None:
     found = read_files([tmp_path, tmp_path / "gone.txt", tmp_path / "good.txt"])
     assert found.attachments == (Attachment("good.txt", "good"),)
     assert ["folder" in error.why for error in found.errors] == [True, False]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+def test_a_pipe_is_told_of_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    found = read_files([tmp_path / "pipe.json"], sort_out_chats=True)
+    assert ["no ordinary file" in error.why for error in found.errors] == [True]
 
 
 def test_files_with_chats_are_sorted_out(tmp_path: Path) -> None:

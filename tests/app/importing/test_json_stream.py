@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 from collections.abc import Iterator
 
 import pytest
@@ -50,6 +51,17 @@ def test_no_more_is_read_than_is_asked_for() -> None:
     assert [next(values) for _ in range(10)] == [{"chat": number} for number in range(10)]
     assert read < 15
     assert sum(1 for _ in values) == 991
+
+
+def test_spaces_are_not_kept() -> None:
+    block = " " * 2**16
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnreadableError, match="empty"):
+            list(values_in(block for _ in range(500)))
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(block)
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

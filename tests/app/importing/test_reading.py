@@ -115,6 +115,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read(tmp_path / "missing.json")
     with pytest.raises(ImportFileError):
         read(tmp_path)  # a folder
+    with pytest.raises(ImportFileError, match="name"):
+        read(tmp_path / "null\0.json")
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00\x01")
     with pytest.raises(ImportFileError, match="UTF-8"):
         read(tmp_path / "binary.json")
