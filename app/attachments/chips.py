@@ -15,6 +15,7 @@ from app.attachments.viewer import AttachmentDialog
 from app.i18n import tr, tr_count
 from app.theme import mark, theme
 from app.widgets.flow import FlowLayout
+from app.widgets.literal import as_label, as_tip
 
 _NAME_CHARACTERS = 32
 _NARROWEST = 56  # pixels: the icon and a few letters
@@ -59,11 +60,11 @@ class Chip(QFrame):
             size = tr_count("{count} line", "{count} lines", self.file.lines)
         else:
             size = token_words(tokens)
-        name = _short(self.file.name).replace("&", "&&")
+        name = as_label(_short(self.file.name))
         self.open.setText(f"{name} · {size}")
         said = tr("Attached file {name}, {size}", name=self.file.name, size=size)
         self.open.setAccessibleName(said)
-        self.open.setToolTip(tr("{name}: show the text", name=self.file.name))
+        self.open.setToolTip(as_tip(tr("{name}: show the text", name=self.file.name)))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Delete removes the file, too."""

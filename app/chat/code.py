@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
@@ -31,6 +31,7 @@ class CodeArea(QFrame):
         self._shown = ""
         self._lexer = CodeLexer(language)
         self._label = QLabel(name or tr("Code"))
+        self._label.setTextFormat(Qt.TextFormat.PlainText)  # the model may have written anything there
         mark(self._label, muted=True)
         self._copy = CopyButton(lambda: self._shown, tr("Copy this code"))
         self._view = CodeView(self._lexer.spans)

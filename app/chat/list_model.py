@@ -11,6 +11,7 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 from app.i18n import tr
 from app.storage import Summary
 from app.storage.search_query import spans
+from app.widgets.literal import as_tip
 
 _MARKS = re.compile(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")  # Markdown's, which say nothing in a preview
 Index = QModelIndex | QPersistentModelIndex
@@ -80,7 +81,7 @@ class ChatListModel(QAbstractListModel):
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
             return chat.conversation.title
         if role == Qt.ItemDataRole.ToolTipRole:
-            return chat.conversation.title
+            return as_tip(chat.conversation.title)
         if role == Qt.ItemDataRole.AccessibleDescriptionRole:
             return self._spoken(chat)
         if role == self.PREVIEW:

@@ -10,6 +10,7 @@ from app.i18n import tr
 from app.presets.dialog import ParametersDialog
 from app.presets.words import values_words
 from app.theme import theme
+from app.widgets.literal import as_label, as_tip
 
 _CHARACTERS = 20  # of the preset's name, at most
 
@@ -56,10 +57,10 @@ class ParametersButton(QToolButton):
     def _show(self) -> None:
         parameters = self._session.parameters
         room = self.fontMetrics().averageCharWidth() * _CHARACTERS
-        self.setText(self.fontMetrics().elidedText(parameters.label, Qt.TextElideMode.ElideRight, room))
+        name = self.fontMetrics().elidedText(parameters.label, Qt.TextElideMode.ElideRight, room)
+        self.setText(as_label(name))
         values = ", ".join(values_words(parameters.setup.parameters, None))
-        self.setToolTip(
-            tr("Parameters of this chat – {preset}: {values}", preset=parameters.label, values=values)
-        )
+        tip = tr("Parameters of this chat – {preset}: {values}", preset=parameters.label, values=values)
+        self.setToolTip(as_tip(tip))
         self.setAccessibleName(tr("Parameters of this chat: {preset}", preset=parameters.label))
         self.setAccessibleDescription(values)

@@ -20,6 +20,7 @@ from app.chat.inline_writer import is_safe
 from app.chat.prose_writer import plain_format
 from app.i18n import tr
 from app.theme import mark, theme
+from app.widgets.literal import as_tip
 
 
 class TextArea(QTextBrowser):
@@ -76,7 +77,7 @@ class TextArea(QTextBrowser):
             self.setFixedHeight(height)
 
     def _show_target(self, url: QUrl) -> None:
-        self.setToolTip("" if url.isEmpty() else url.toDisplayString())
+        self.setToolTip("" if url.isEmpty() else as_tip(url.toDisplayString()))
 
 
 class PlainArea(TextArea):

@@ -36,6 +36,7 @@ class Welcome(QScrollArea):
         title.setAlignment(Qt.AlignmentFlag.AlignCenter)
         title.setWordWrap(True)
         self.note = QLabel()
+        self.note.setTextFormat(Qt.TextFormat.PlainText)  # a model's name is that of a folder
         self.note.setWordWrap(True)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         mark(self.note, muted=True)

@@ -15,6 +15,7 @@ from app.presets.name_dialog import NameDialog
 from app.presets.preset import ChatSetup, Preset, is_as_preset
 from app.presets.store import PresetStore
 from app.widgets.buttons import push_button
+from app.widgets.literal import as_label
 from app.widgets.wheel import guard_wheel
 from engine.errors import EngineError
 
@@ -92,7 +93,7 @@ class PresetBar(QWidget):
             action.triggered.connect(lambda: run())
 
         if current is not None:
-            name = current.label
+            name = as_label(current.label)
             changed = not is_as_preset(self._setup(), current)
             add(tr("&Back to the values of “{name}”", name=name), self._back, enabled=changed)
             add(tr("&Keep the changes in “{name}”", name=name), self._keep, enabled=own and changed)

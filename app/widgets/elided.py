@@ -6,6 +6,8 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
+from app.widgets.literal import as_tip
+
 
 class ElidedText(QLabel):
     """Like a QLabel with plain text; its width is what the layout gives.
@@ -24,7 +26,7 @@ class ElidedText(QLabel):
         """Show another text."""
         line = " ".join(text.splitlines())
         super().setText(line)
-        self.setToolTip(line)
+        self.setToolTip(as_tip(line))
 
     def minimumSizeHint(self) -> QSize:
         """Room for a few characters."""
