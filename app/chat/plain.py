@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from app.chat.markdown import ENDS, parse
+
 _STEP = "  "
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-_LEAVES = {"inline", "fence", "code_block", "hr"}
+_LEAVES = {"inline", "fence", "code_block", "hr", "math_block", "math_open"}
 
 
 def plain_text(source: str) -> str:
-    """Paragraphs, lists and tables as lines; code as it is; of links and pictures the words."""
+    """Paragraphs, lists, tables as lines; code and formulas as they are; of links and pictures the words."""
     writer = _Writer()
-    for token in _PARSER.parse(source):
+    for token in parse(source):
         writer.take(token)
     return "\n\n".join(writer.parts)
 
@@ -72,6 +72,8 @@ class _Writer:
 def _text_of(token: Token) -> str:
     if token.type == "inline":
         return _words(token.children or [])
+    if token.type.startswith("math"):
+        return _formula(token)
     return "—" if token.type == "hr" else token.content.rstrip("\n")
 
 
@@ -82,6 +84,14 @@ def _words(tokens: Sequence[Token]) -> str:
             pieces.append("\n")  # a line ends where the model ended it, as in poems
         elif token.type == "image":
             pieces.append(_words(token.children or []))
+        elif token.type == "math_inline":
+            pieces.append(_formula(token))
         else:
             pieces.append(token.content)
     return "".join(pieces)
+
+
+def _formula(token: Token) -> str:
+    """Its source with its marks: without them nobody could tell where it begins and ends."""
+    end = "" if token.type == "math_open" else ENDS[token.markup]
+    return f"{token.markup}{token.content}{end}"

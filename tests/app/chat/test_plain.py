@@ -20,6 +20,10 @@ from app.chat.plain import plain_text
         ("[Rome](https://example.org) ![a picture](x.png) <b>raw</b>", "Rome a picture <b>raw</b>"),
         ("~~gone~~ 北京 **서울**", "gone 北京 서울"),
         ("one\n\n---\n\ntwo", "one\n\n—\n\ntwo"),
+        ("so $x^*y^*$ and \\(\\{a_1\\}\\), *then*", "so $x^*y^*$ and \\(\\{a_1\\}\\), then"),
+        ("sum:\n\n$$\n\\{a*b*c\n$$\n\nend", "sum:\n\n$$\\{a*b*c$$\n\nend"),
+        ("$$\na_b and _c_", "$$a_b and _c_"),
+        ("| a |\n|---|\n| $x_1$ |", "a\n$x_1$"),
     ],
 )
 def test_marks_go_and_words_stay(source: str, plain: str) -> None:
