@@ -7,7 +7,6 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 
 from app.chat.chats import ChatsController
-from app.chat.message import UserMessage
 from app.chat.page import ChatPage
 from app.chat.session import ChatSession
 from app.chat.sidebar import SideBar
@@ -75,12 +74,9 @@ class ChatCommands:
 
     def edit_last(self) -> None:
         """Edit the last question at its place."""
-        view = self._page.view
-        view.scroll_to_end()
-        question = next((view for view in reversed(view.views) if isinstance(view, UserMessage)), None)
+        question = next((row for row in reversed(self._session.messages) if row.role == "user"), None)
         if question is not None:
-            view.ensureWidgetVisible(question)
-            question.begin_edit()
+            self._page.view.edit(question.id)
 
     def find(self) -> None:
         """Go to the search field."""

@@ -112,6 +112,13 @@ class ConversationView(QScrollArea):
         QTimer.singleShot(0, self, self._go_to_goal)  # once it is laid out
         self._goal_timer.start()
 
+    def edit(self, message_id: int) -> None:
+        """Go to a message and show the field in which it is changed."""
+        self.reveal(message_id)
+        view = self.column.view_of(message_id)
+        if view is not None:
+            view.begin_edit()
+
     def append_text(self, message_id: int, text: str) -> None:
         """Add streamed text to a message of this conversation; others are ignored."""
         view = self.column.streaming_view(message_id)

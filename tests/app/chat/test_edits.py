@@ -118,3 +118,25 @@ def test_an_edit_stays_with_its_version(qtbot: QtBot, window: MainWindow) -> Non
             window.page.turns.act("show_version", message)
         assert window.session.messages[1].id == message
         assert editors(window) == expected
+
+
+def test_the_last_question_is_edited_though_an_early_one_is_shown(
+    qtbot: QtBot, window: MainWindow, storage: StorageThread
+) -> None:
+    def save(store: ChatStore) -> int:
+        chat = store.create_conversation("Long").id
+        for number in range(100):
+            store.add_message(chat, "user", f"Question {number}")
+            store.add_message(chat, "assistant", "An answer.")
+        return chat
+
+    storage.run(save).then(window.session.open)
+    qtbot.waitUntil(lambda: len(window.session.messages) == 200, timeout=5000)
+    view = window.page.view
+    view.reveal(window.session.messages[0].id)
+    assert view.views[0].row.content == "Question 0"
+    window.menus.actions["edit_last"].trigger()
+    (edited,) = [shown for shown in view.views if shown.editor is not None]
+    assert edited.row.content == "Question 99"
+    assert edited.editor is not None
+    edited.editor.cancelled.emit()
