@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from PySide6.QtCore import QDateTime, QLocale, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
@@ -29,6 +30,7 @@ from app.storage.trash import KEEP_DELETED, DeletedTurn
 from app.theme import mark
 from app.widgets.buttons import push_button
 from app.widgets.labels import TextLabel, hint
+from app.widgets.literal import as_tip
 
 _WIDTH, _ROWS = 100, 12  # in characters, in lines
 _ENTRY = Qt.ItemDataRole.UserRole
@@ -114,6 +116,13 @@ class DeletedDialog(QDialog):
         self.resize(self.fontMetrics().averageCharWidth() * _WIDTH, self.sizeHint().height())
         self.show_entries([])
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Delete removes what is selected; the rest is Qt's."""
+        if event.key() == Qt.Key.Key_Delete:
+            self._remove()
+        else:
+            super().keyPressEvent(event)
+
     def show_entries(self, found: list[Entry]) -> None:
         """Fill the list."""
         self.list.clear()
@@ -123,8 +132,8 @@ class DeletedDialog(QDialog):
                 QDateTime.fromSecsSinceEpoch(int(entry.deleted.timestamp())), QLocale.FormatType.ShortFormat
             )
             item = QTreeWidgetItem([entry.what, entry.kind, when])
-            item.setToolTip(0, entry.what)
-            item.setToolTip(1, entry.kind)
+            item.setToolTip(0, as_tip(entry.what))
+            item.setToolTip(1, as_tip(entry.kind))
             item.setData(0, _ENTRY, entry)
             items.append(item)
         self.list.addTopLevelItems(items)
@@ -151,6 +160,8 @@ class DeletedDialog(QDialog):
 
     def _remove(self) -> None:
         chosen = self.selected()
+        if not chosen:
+            return
         question = tr_count("Remove this for good?", "Remove these {count} entries for good?", len(chosen))
         consequence = tr("Their texts are overwritten on the disk. This cannot be undone.")
         confirm(

@@ -104,7 +104,7 @@ def test_for_good_asks_first(
 ) -> None:
     dialog.list.selectAll()
     for answer in ("Cancel", "Remove for good"):
-        dialog.remove.click()
+        qtbot.keyClick(dialog.list, Qt.Key.Key_Delete)
         question = dialog.findChild(MessageDialog)
         assert isinstance(question, MessageDialog)
         assert question.accessibleName() == "Remove these 2 entries for good?"
