@@ -39,7 +39,7 @@ def decode(data: bytes) -> str:
 
 
 def normalised(text: str) -> str:
-    """`text` with `\n` at the ends of lines and none at its own end."""
+    """`text` with `\\n` at the ends of lines and none at its own end."""
     return _ENDS.sub("\n", clean_text(text)).rstrip("\n")
 
 

@@ -35,6 +35,7 @@ class AttachmentField(QWidget):
         super().__init__(parent)
         self._files: tuple[Attachment, ...] = ()
         self._waiting: list[tuple[tuple[Path, ...], bool]] = []  # files to be read; whether they may be chats
+        self._errors: list[EngineError] = []  # of what is being read, and of what was read with it
         self._folder = ""  # the last that was chosen from
         self._background: Background[ReadFiles] = Background(tr("Reading the file"), self)
         self.row = ChipRow(removable=True)
@@ -59,8 +60,16 @@ class AttachmentField(QWidget):
         """Whether files are still being read."""
         return self._background.busy
 
+    def asks_to_wait(self) -> bool:
+        """Whether files are still being read; then it says so, until they are."""
+        if self.reading:
+            self._say(tr("A file is still being read. Send the message when it has appeared."))
+            announce(self, self.notice.text)
+        return self.reading
+
     def set_files(self, files: Sequence[Attachment]) -> None:
         """Replace them all, as when another chat is opened."""
+        self._errors = []
         self.notice.show_notice(None)
         self._set(tuple(files))
 
@@ -79,6 +88,8 @@ class AttachmentField(QWidget):
 
     def add_paths(self, paths: Sequence[Path], *, may_be_chats: bool = False) -> None:
         """Read files and attach them; with `may_be_chats`, files with chats are told of instead."""
+        if not self.reading:
+            self._errors = []
         self._waiting.append((tuple(paths), may_be_chats))
         self._read_next()
 
@@ -124,15 +135,19 @@ class AttachmentField(QWidget):
         self._read_next()
 
     def _tell(self, errors: Sequence[EngineError]) -> None:
-        told = [str(error) for error in errors[:_MOST_ERRORS]]
-        if len(errors) > len(told):
-            more = len(errors) - len(told)
+        self._errors += errors
+        told = [str(error) for error in self._errors[:_MOST_ERRORS]]
+        if len(self._errors) > len(told):
+            more = len(self._errors) - len(told)
             told.append(
                 tr_count("{count} more file was not attached.", "{count} more files were not attached.", more)
             )
-        if told:
+        if errors:
             announce(self, " ".join(told))
-        self.notice.show_notice(MessageNotice("warning", "\n".join(told)) if told else None)
+        self._say("\n".join(told))
+
+    def _say(self, text: str) -> None:
+        self.notice.show_notice(MessageNotice("warning", text) if text else None)
         self._show()
 
     def _remove(self, place: int) -> None:

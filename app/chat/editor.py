@@ -95,7 +95,7 @@ class MessageEditor(QFrame):
         self.edit.moveCursor(QTextCursor.MoveOperation.End)
 
     def _submit(self) -> None:
-        if self.save_button.isEnabled():
+        if self.save_button.isEnabled() and not self.files.asks_to_wait():
             self.saved.emit(self.content)
 
     def _on_changed(self) -> None:

@@ -207,9 +207,9 @@ class Composer(QFrame):
         content = compose(self.files.files, self.text.strip())
         if not content:
             return
-        if self.files.reading:
-            self.refuse(tr("A file is still being read. Send the message when it has appeared."))
-        elif self._state is ComposerState.READY:
+        if self.files.asks_to_wait():
+            return
+        if self._state is ComposerState.READY:
             self.send_requested.emit(content)
         elif self._state is ComposerState.GENERATING:
             self.wait_requested.emit(content)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
@@ -12,8 +14,11 @@ from pytestqt.qtbot import QtBot
 
 from app.attachments.chips import ChipRow
 from app.attachments.form import Attachment, compose, parse
+from app.attachments.reading import ReadFiles, read_files
 from app.attachments.viewer import AttachmentDialog
+from app.chat.editor import MessageEditor
 from app.chat.message import UserMessage
+from app.composer.composer import Composer
 from app.composer.edit import HUGE_PASTE, LONG_PASTE
 from app.paths import database_path
 from app.storage import open_store
@@ -104,6 +109,58 @@ def test_an_answer_is_edited_as_text_alone(
     answer.editor.edit.paste()
     assert len(answer.editor.edit.toPlainText()) > HUGE_PASTE
     answer.editor.cancelled.emit()
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_nothing_is_sent_while_a_file_is_being_read(
+    qtbot: QtBot,
+    window: MainWindow,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    factory: ScriptedFactory,
+    edited: bool,
+) -> None:
+    ask(qtbot, window, "First")
+    gate = threading.Event()
+
+    def slowly(*arguments: Any, **options: Any) -> ReadFiles:
+        gate.wait(10)
+        return read_files(*arguments, **options)
+
+    monkeypatch.setattr("app.attachments.field.read_files", slowly)
+    (tmp_path / "a.txt").write_text("a")
+    part: Composer | MessageEditor = window.page.composer
+    if edited:
+        question = window.page.view.views[0]
+        question.begin_edit()
+        assert question.editor is not None
+        part = question.editor
+    part.edit.insertPlainText("Second")
+    part.files.add_paths([tmp_path / "a.txt"])
+    qtbot.keyClick(part.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert not window.session.busy
+    assert "still being read" in part.files.notice.text
+    gate.set()
+    qtbot.waitUntil(lambda: len(part.files.files) == 1, timeout=5000)
+    assert part.files.notice.text == ""
+    qtbot.keyClick(part.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: len(factory.engine.conversations) == 2, timeout=5000)
+    assert "Attached file: a.txt" in factory.engine.conversations[-1][-1].content
+    qtbot.waitUntil(lambda: not window.session.busy, timeout=5000)
+
+
+def test_what_was_not_attached_stays_told_while_more_is_read(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path
+) -> None:
+    (tmp_path / "good.txt").write_text("good")
+    files = window.page.composer.files
+    files.add_paths([tmp_path / "missing.txt"])
+    files.add_paths([tmp_path / "good.txt"])
+    qtbot.waitUntil(lambda: len(files.files) == 1, timeout=5000)
+    assert "missing.txt" in files.notice.text
+    files.add_paths([tmp_path / "good.txt"])
+    qtbot.waitUntil(lambda: not files.reading, timeout=5000)
+    assert files.notice.text == ""
 
 
 def test_chips_are_removed_by_the_keyboard(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
