@@ -39,6 +39,11 @@ def sampling_words(sampling: SamplingParams, seed: int | None = None) -> list[st
     return parts
 
 
+def search_words(beams: int) -> str:
+    """`beam search with 4 beams`."""
+    return tr_count("beam search with {count} beam", "beam search with {count} beams", beams)
+
+
 def token_words(count: int) -> str:
     """`1 token`, `1,024 tokens`."""
     return tr_count("{amount} token", "{amount} tokens", count, amount=f"{count:,}")

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from app.chat.list_model import ChatListModel
 from app.chat.session import ChatSession
 from app.chat.sidebar import SideBar
-from app.i18n import tr
+from app.i18n import tr, tr_count
 from app.storage import ChatStore, Conversation, StorageError, Summary
 from app.storage.listing import MOST_FOUND
 from app.storage.search_query import parse
@@ -110,13 +110,17 @@ class ChatsController(QObject):
         """Put chats away from the list, or back onto it; the offer to undo it appears."""
 
         def offer(changed: list[Conversation]) -> None:
+            title, count = changed[0].title, len(changed)
             if archived:
-                done = _done(changed, tr("Archived “{title}”"), tr("Archived {count} chats"))
+                one = tr("Archived “{title}”", title=title)
+                several = tr_count("Archived {count} chat", "Archived {count} chats", count)
             else:
-                done = _done(
-                    changed, tr("“{title}” is in the list again"), tr("{count} chats are in the list again")
+                one = tr("“{title}” is in the list again", title=title)
+                several = tr_count(
+                    "{count} chat is in the list again", "{count} chats are in the list again", count
                 )
-            self._sidebar.undo.offer(done, partial(self.archive_quietly, chats, not archived))
+            undo = partial(self.archive_quietly, chats, not archived)
+            self._sidebar.undo.offer(one if count == 1 else several, undo)
             self._on_changed(changed)
 
         self._change(partial(_archive, archived=archived), chats, offer)
@@ -161,8 +165,10 @@ class ChatsController(QObject):
         shown = self._session.conversation
         if shown is not None and shown.id in [chat.id for chat in chats]:
             self._session.new_chat()
-        done = _done(chats, tr("Deleted “{title}”"), tr("Deleted {count} chats"))
-        self._sidebar.undo.offer(done, partial(self.undelete, tuple(chat.id for chat in chats)))
+        one = tr("Deleted “{title}”", title=chats[0].title)
+        several = tr_count("Deleted {count} chat", "Deleted {count} chats", len(chats))
+        undo = partial(self.undelete, tuple(chat.id for chat in chats))
+        self._sidebar.undo.offer(one if len(chats) == 1 else several, undo)
         self.refresh()
 
     @Slot(str)
@@ -214,8 +220,3 @@ def _pin(store: ChatStore, chat: int, *, pinned: bool) -> Conversation:
 
 def _archive(store: ChatStore, chat: int, *, archived: bool) -> Conversation:
     return store.archive(chat, archived)
-
-
-def _done(chats: list[Conversation], one: str, several: str) -> str:
-    """What was done, in words; `one` names the chat."""
-    return one.format(title=chats[0].title) if len(chats) == 1 else several.format(count=len(chats))

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.answers import figures, sampling_words, token_words
+from app.answers import figures, sampling_words, search_words, token_words
 from app.chat.again import params_again, seed_of
 from app.i18n import tr, tr_count
 from app.presets.words import overflow_short
@@ -56,8 +56,7 @@ def _version(row: MessageRow) -> str:
 def _parameters(params: GenerationParams, row: MessageRow) -> list[Fact]:
     seed = seed_of(row)
     searching = params.beams > 1
-    chosen = tr("beam search with {n} beams", n=params.beams)
-    words = chosen if searching else ", ".join(sampling_words(params.sampling))
+    words = search_words(params.beams) if searching else ", ".join(sampling_words(params.sampling))
     drawn = not searching and not params.sampling.greedy
     return [
         (tr("Words chosen by"), words),

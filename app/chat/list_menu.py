@@ -28,15 +28,22 @@ def one_chat(chat: Conversation) -> list[Entry]:
 
 def several_chats(chats: Sequence[Conversation]) -> list[Entry]:
     """What can be done with several at once; where some are pinned or archived already, the others follow."""
-    pinned, archived = all(chat.pinned for chat in chats), all(chat.archived for chat in chats)
+    count = len(chats)
+    if all(chat.pinned for chat in chats):
+        pin = tr_count("Unpin {count} chat", "Unpin {count} chats", count)
+    else:
+        pin = tr_count("Pin {count} chat to the top", "Pin {count} chats to the top", count)
+    if all(chat.archived for chat in chats):
+        archive = tr_count(
+            "Bring {count} chat back from the archive", "Bring {count} chats back from the archive", count
+        )
+    else:
+        archive = tr_count("Archive {count} chat", "Archive {count} chats", count)
     return [
-        ("pin", tr("Unpin {count} chats") if pinned else tr("Pin {count} chats to the top")),
-        (
-            "archive",
-            tr("Bring {count} chats back from the archive") if archived else tr("Archive {count} chats"),
-        ),
-        ("export", tr("Export {count} chats…")),
-        ("delete", tr("Delete {count} chats")),
+        ("pin", pin),
+        ("archive", archive),
+        ("export", tr_count("Export {count} chat…", "Export {count} chats…", count)),
+        ("delete", tr_count("Delete {count} chat", "Delete {count} chats", count)),
     ]
 
 
@@ -50,14 +57,11 @@ def make_menu(chats: Sequence[Conversation], actions: Actions, parent: QWidget) 
         menu.setAccessibleName(tr_count("{count} chat", "{count} chats", len(chats)))
         entries = several_chats(chats)
     for name, text in entries:
-        action = menu.addAction(text.format(count=len(chats)))
+        action = menu.addAction(text)
         action.triggered.connect(_without_argument(actions[name]))
         theme().set_icon(action, name)
     return menu
 
 
-def _without_argument(run: Callable[[], object]) -> Callable[[bool], None]:
-    def slot(_checked: bool = False) -> None:
-        run()
-
-    return slot
+def _without_argument(run: Callable[[], object]) -> Callable[[], object]:
+    return lambda: run()

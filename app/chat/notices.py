@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.answers import figures, sampling_words
+from app.answers import figures, sampling_words, search_words
 from app.chat.again import params_again
 from app.i18n import tr
 from app.panel.time_parts import largest, time_parts
@@ -109,7 +109,7 @@ def _drawn(row: MessageRow) -> str:
     if params is None:
         return ""
     if params.beams > 1:
-        return tr("beam search with {n} beams", n=params.beams)
+        return search_words(params.beams)
     return ", ".join(sampling_words(params.sampling, params.sampling.seed))
 
 

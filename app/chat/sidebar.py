@@ -87,7 +87,9 @@ class SideBar(QWidget):
             if not count:
                 text = tr("No chat contains this text.")
             elif count == limit:
-                text = tr("The latest {count} chats with this text", count=count)
+                text = tr_count(
+                    "The latest {count} chat with this text", "The latest {count} chats with this text", count
+                )
         elif self.archive_button.isChecked():
             text = tr("Archived chats") if count else tr("The archive is empty.")
         else:

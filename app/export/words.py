@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, tzinfo
 
-from app.answers import figures, sampling_words
+from app.answers import figures, sampling_words, search_words
 from app.export.options import ExportOptions
 from app.export.outline import Entry
 from app.i18n import tr
@@ -98,7 +98,7 @@ def _parameters(message: MessageRow) -> str:
     if params is None:
         return ""
     if params.beams > 1:
-        return tr("beam search with {n} beams", n=params.beams)
+        return search_words(params.beams)
     seed = None if message.stats is None else stats_from_json(message.stats).seed
     used = seed if params.sampling.seed is None else params.sampling.seed
     return ", ".join(sampling_words(params.sampling, used))

@@ -67,7 +67,7 @@ def values_words(parameters: Parameters, defaults: GenerationParams | None) -> l
     params = generation_params(parameters, defaults or GenerationParams())
     parts = []
     if params.beams > 1:
-        parts.append(tr("{n} beams", n=params.beams))
+        parts.append(tr_count("{count} beam", "{count} beams", params.beams))
     elif defaults is not None or parameters.temperature is not None:
         parts += sampling_words(params.sampling, parameters.seed)
     else:
@@ -75,7 +75,7 @@ def values_words(parameters: Parameters, defaults: GenerationParams | None) -> l
     if defaults is not None or parameters.max_tokens is not None:
         parts.append(tr("at most {count} tokens", count=f"{params.max_tokens:,}"))
     if parameters.answers > 1:
-        parts.append(tr("{n} answers", n=parameters.answers))
+        parts.append(tr_count("{count} answer", "{count} answers", parameters.answers))
     if parameters.overflow is not OverflowPolicy.STOP:
         parts.append(tr("context full: {policy}", policy=overflow_short(parameters.overflow)))
     return parts

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from gettext import NullTranslations
+
 import pytest
 from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
+from app import i18n
 from app.export.dialog import ExportDialog
 from app.storage import ChatStore
 from app.storage.thread import StorageThread
@@ -92,6 +95,27 @@ def test_several_are_exported(qtbot: QtBot, window: MainWindow, chats: list[int]
     assert set(dialog.job().chats) == {chats[3], chats[1]}
     assert dialog.some_chats.isChecked()
     dialog.reject()
+
+
+def test_a_language_has_as_many_plurals_as_it_needs(
+    qtbot: QtBot, window: MainWindow, chats: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Polish(NullTranslations):
+        def ngettext(self, one: str, many: str, count: int) -> str:
+            return f"few: {many}" if count % 10 in (2, 3, 4) else f"many: {many}"
+
+    monkeypatch.setattr(i18n, "_catalogue", Polish())
+    menu = choose(window, 0, 1, 2)
+    texts = [action.text() for action in menu.actions()]
+    assert texts[0] == "few: Pin 3 chats to the top"
+    assert all(text.startswith("few: ") for text in texts)
+    window.chats.archive(tuple(chats[:3]), True)
+    name = window.sidebar.undo.accessibleName
+    qtbot.waitUntil(lambda: name() == "few: Archived 3 chats", timeout=5000)
+    window.chats.archive(tuple(chats[:3]), False)
+    qtbot.waitUntil(lambda: name() == "few: 3 chats are in the list again", timeout=5000)
+    window.chats.delete(tuple(chats))
+    qtbot.waitUntil(lambda: name() == "few: Deleted 4 chats", timeout=5000)
 
 
 def test_the_menu_of_a_chat_that_is_not_chosen_is_its_own(window: MainWindow, chats: list[int]) -> None:
