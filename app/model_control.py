@@ -96,13 +96,24 @@ class ModelControl(QObject):
 
     @Slot(str, object)
     def _on_failed(self, operation: str, error: EngineError) -> None:
-        if operation == _LOAD:
+        if operation == _LOAD and not self._loads_another():
             self._strip.show_error(error)
 
     @Slot(str)
     def _on_cancelled(self, operation: str) -> None:
-        if operation == _LOAD:
+        if operation != _LOAD or self._loads_another():
+            return
+        if self.status is None:
             self._strip.show_none()
+        else:
+            self._strip.show_ready()  # it was called off before the model that is there had to go
+
+    def _loads_another(self) -> bool:
+        """Whether the next model is on its way; then the strip says so."""
+        if self._worker.operation != _LOAD:
+            return False
+        self._strip.show_loading(tr("Loading the model…"))
+        return True
 
 
 def where_it_runs(status: EngineStatus) -> str:

@@ -41,6 +41,7 @@ from app.storage import Conversation, MessageRow, Notice
 from app.storage.opening import Opened
 from app.storage.thread import StorageThread
 from app.theme import application_icon
+from app.widgets.announce import announce
 from app.window_menus import MenuStates, add_menus
 from app.window_place import restore_place, save_place
 from app.wizard.memory import is_needed
@@ -171,14 +172,12 @@ class MainWindow(DropWindow):
 
     def _connect_session(self) -> None:
         session = self.session
-        session.opened.connect(lambda chat, _rows: self._show_title(chat))
-        session.begun.connect(self._show_title)
+        session.opened.connect(self._show_chat)
+        session.begun.connect(lambda chat: self._show_chat(chat, []))
         session.renamed.connect(self._show_title)
         session.failed.connect(self.show_error)
         session.stats.connect(self._show_stats)
-        session.opened.connect(lambda chat, rows: self.panel.show_chat(chat.id if chat else None, rows))
-        session.begun.connect(lambda chat: self.panel.show_chat(chat.id, []))
-        session.messages_changed.connect(self._show_answers)
+        session.messages_changed.connect(lambda rows: self._show_chat(session.conversation, rows))
         session.message_finished.connect(self.panel.end_answer)
         session.busy_changed.connect(self._on_busy)
 
@@ -230,7 +229,7 @@ class MainWindow(DropWindow):
     def show_notice(self, notice: Notice) -> None:
         """Tell above the conversation what happened to the user's data, until the user has dismissed it."""
         self._notices.append(notice)
-        self.page.notice.show_notice(notice_of(self._notices))
+        self._announce(notice_of(self._notices))
 
     @Slot(object)
     def _on_imported(self, chats: tuple[int, ...]) -> None:
@@ -241,7 +240,17 @@ class MainWindow(DropWindow):
     @Slot(str)
     def _tell(self, text: str) -> None:
         self._notices.clear()
-        self.page.notice.show_notice(MessageNotice("info", text))
+        self._announce(MessageNotice("info", text))
+
+    def _announce(self, notice: MessageNotice) -> None:
+        self.page.notice.show_notice(notice)
+        announce(self.page.notice, notice.text)
+
+    @Slot(object, object)
+    def _show_chat(self, chat: Conversation | None, rows: list[MessageRow]) -> None:
+        self._show_title(chat)
+        self.panel.show_chat(chat.id if chat else None, rows)
+        self.status_line.show_chat(chat.id if chat else None)
 
     @Slot(object)
     def _show_title(self, conversation: Conversation | None) -> None:
@@ -276,11 +285,6 @@ class MainWindow(DropWindow):
     def _show_stats(self, stats: GenerationStats) -> None:
         self.panel.show_stats(stats)
         self.status_line.show_stats(stats)
-
-    def _show_answers(self, rows: list[MessageRow]) -> None:
-        chat = self.session.conversation
-        self.panel.show_chat(chat.id if chat else None, rows)
-        self.status_line.show_chat(chat.id if chat else None)
 
     def _on_setting(self, key: str, _value: object) -> None:
         if key.startswith(("appearance.", "chat.", "panel.")):

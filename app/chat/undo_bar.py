@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from app.i18n import tr
 from app.theme import mark
+from app.widgets.announce import announce
 from app.widgets.labels import TextLabel
 
 UNDO_MS = 12_000
@@ -27,7 +28,7 @@ class UndoBar(QFrame):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(UNDO_MS)
-        self._timer.timeout.connect(self.hide)
+        self._timer.timeout.connect(self._expire)
         column = QVBoxLayout(self)  # the side bar has no room for both beside one another
         column.setContentsMargins(12, 8, 8, 8)
         column.addWidget(self._label)
@@ -42,6 +43,13 @@ class UndoBar(QFrame):
         self.button.setAccessibleDescription(text)
         self.show()
         self._timer.start()
+        announce(self, text)
+
+    def _expire(self) -> None:
+        if self.button.hasFocus():
+            self._timer.start()  # whoever has come there by the keyboard is about to press it
+        else:
+            self.hide()
 
     def _undo(self) -> None:
         self.hide()

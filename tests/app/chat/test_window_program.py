@@ -21,6 +21,7 @@ from app.theme import theme
 from app.window import MainWindow
 from app.worker import EngineWorker
 from engine.errors import ShortageError
+from engine.options import LoadOptions
 from tests.app.chat.hands import answer, ask, listed, press, write
 from tests.app.fakes import ScriptedFactory, make_status
 
@@ -59,6 +60,43 @@ def test_a_model_that_does_not_fit_can_be_loaded_anyway(
     qtbot.waitUntil(lambda: window.session.model is not None, timeout=5000)
     assert factory.options[-1].force
     assert strip.isHidden()
+
+
+def test_the_next_model_is_told_of_when_the_one_before_was_called_off(
+    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory, worker: EngineWorker
+) -> None:
+    factory.load_gate = threading.Event()
+    window.model.load_saved()
+    told: list[bool] = []
+    worker.cancelled.connect(lambda _: told.append(window.page.strip.loading))
+    worker.cancel()
+    worker.load(Path("/models/other"), LoadOptions())
+    qtbot.waitUntil(lambda: bool(told), timeout=5000)
+    assert told == [True]
+    factory.load_gate.set()
+    qtbot.waitUntil(lambda: window.session.model is not None, timeout=5000)
+    assert window.page.strip.isHidden()
+
+
+def test_a_load_that_never_began_leaves_the_model_that_is_there(
+    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory, worker: EngineWorker
+) -> None:
+    factory.gate = threading.Event()
+    write(qtbot, window, "Hello")
+    press(qtbot, window)
+    qtbot.waitUntil(lambda: factory.emitted == 1, timeout=5000)
+    window.model.load_saved()  # after the answer
+    window.session.stop()
+    qtbot.waitUntil(lambda: worker.idle, timeout=5000)
+    assert window.session.model is not None
+    assert window.page.strip.isHidden()
+
+
+def test_the_figures_of_an_answer_go_with_its_chat(qtbot: QtBot, window: MainWindow) -> None:
+    ask(qtbot, window)
+    assert "tokens/s" in window.status_line.speed.text()
+    window.session.new_chat()
+    assert window.status_line.speed.text() == ""
 
 
 def test_closing_while_an_answer_is_written_saves_it(
