@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWi
 
 from app.chat.notice_bar import NoticeBar
 
+_BELOW = 6  # pixels between the last notice and the conversation
 _SHARE = 0.3  # of the height of the page: what is below keeps its room, and is not squeezed
 
 
@@ -22,7 +23,7 @@ class NoticeArea(QScrollArea):
         # Else it would never be lower than in its narrowest state, and scroll without need.
         content.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         self._column = QVBoxLayout(content)
-        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setContentsMargins(0, 0, 0, _BELOW)
         for notice in notices:
             self._column.addWidget(notice)
         self.setWidget(content)
@@ -53,3 +54,8 @@ class NoticeArea(QScrollArea):
         page = self.parentWidget()
         most = needed if page is None else round(page.height() * _SHARE)
         self.setFixedHeight(min(needed, most))
+        # Left to itself the bar can stay where it is the room that the bar takes alone that is missing.
+        policy = Qt.ScrollBarPolicy
+        self.setVerticalScrollBarPolicy(
+            policy.ScrollBarAlwaysOff if needed <= most else policy.ScrollBarAsNeeded
+        )

@@ -1,14 +1,19 @@
-"""A coloured strip with an icon, a sentence and at most one button."""
+"""A coloured strip with an icon, a sentence and at most one button, which is below it where it is narrow."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
+from functools import cached_property
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QToolButton, QWidget
 
 from app.chat.notices import MessageNotice
 from app.i18n import tr
 from app.theme import mark, theme
+from app.widgets.breaking_text import BreakingText
+from app.widgets.folding import ButtonRow, FoldingLayout
 
+_LEAST_CHARACTERS = 26  # of the text beside the button
 _TONES = {"info": ("info", "muted"), "warning": ("warning", "warning"), "error": ("error", "error")}
 
 
@@ -18,7 +23,7 @@ def _names() -> dict[str, str]:
 
 
 class NoticeBar(QFrame):
-    """Hidden until it has something to say."""
+    """Hidden until it has something to say. Every answer has one, so its parts are made when it has."""
 
     triggered = Signal(str)  # the notice's action
     dismissed = Signal()
@@ -26,59 +31,93 @@ class NoticeBar(QFrame):
     def __init__(self, parent: QWidget | None = None, *, dismissable: bool = False) -> None:
         super().__init__(parent)
         self._action = ""
-        self._icon = QToolButton()  # a button only because it can carry a theme's icon
-        self._icon.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._icon.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self._label = QLabel()
-        self._label.setWordWrap(True)
-        self._label.setTextFormat(Qt.TextFormat.PlainText)
-        self._label.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
-        self._button = QPushButton()
-        self._button.clicked.connect(lambda: self.triggered.emit(self._action))
-        self._close = QToolButton(self)  # shown without a parent it would be a window for a moment
-        self._close.setToolTip(tr("Dismiss"))
-        self._close.setAccessibleName(tr("Dismiss this message"))
-        theme().set_icon(self._close, "close", "muted")
-        self._close.clicked.connect(self._dismiss)
-        self._close.setVisible(dismissable)
-        row = self._row = QHBoxLayout(self)
-        row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(self._label, 1)
-        row.addWidget(self._button)
-        row.addWidget(self._close)
+        self._dismissable = dismissable
+        self._text = ""
         self.hide()
 
     @property
     def text(self) -> str:
         """What it says now; empty when hidden."""
-        return "" if self.isHidden() else self._label.text()
+        return "" if self.isHidden() else self._text
 
     @property
     def button(self) -> QPushButton:
         """The button of the notice's action."""
-        return self._button
+        return self._parts.button
 
     def show_notice(self, notice: MessageNotice | None, *, offer: bool = True) -> None:
         """Say something, or hide; with `offer` False without the button."""
         if notice is None:
             self.hide()
             return
-        icon, color = _TONES[notice.tone]
-        mark(self._label, muted=notice.tone == "info")
-        margin = 0 if notice.tone == "info" else 8  # a remark has no frame
-        self._row.setContentsMargins(margin, margin * 3 // 4, margin, margin * 3 // 4)
-        theme().set_icon(self._icon, icon, color)
-        self._icon.setAccessibleName(_names()[notice.tone])
-        mark(self, notice="remark" if notice.tone == "info" else notice.tone)
-        self._label.setText(notice.text)
+        self._text = notice.text
         self._action = notice.action or ""
-        self._button.setText(notice.label)
-        self._button.setVisible(offer and notice.action is not None)
+        self._parts.show_notice(notice, offer=offer and notice.action is not None)
+        mark(self, notice="remark" if notice.tone == "info" else notice.tone)
         self.setAccessibleName(notice.text)
         self.show()
+
+    @cached_property
+    def _parts(self) -> _Parts:
+        parts = _Parts(self, dismissable=self._dismissable)
+        parts.button.clicked.connect(lambda: self.triggered.emit(self._action))
+        parts.close.clicked.connect(self._dismiss)
+        return parts
 
     def _dismiss(self) -> None:
         self.hide()
         self.dismissed.emit()
+
+
+class _Parts(QObject):
+    """The widgets of a strip and their places."""
+
+    def __init__(self, strip: QFrame, *, dismissable: bool) -> None:
+        super().__init__(strip)
+        self._icon = QToolButton(strip)  # a button only because it can carry a theme's icon
+        self._icon.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._icon.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        middle = QWidget(strip)
+        self._label = BreakingText(middle)
+        self.button = QPushButton()
+        self._buttons = ButtonRow((self.button,), middle)
+        self.close = QToolButton(strip)
+        self.close.setToolTip(tr("Dismiss"))
+        self.close.setAccessibleName(tr("Dismiss this message"))
+        theme().set_icon(self.close, "close", "muted")
+        self.close.setVisible(dismissable)
+        columns = FoldingLayout(middle, least=strip.fontMetrics().averageCharWidth() * _LEAST_CHARACTERS)
+        columns.setContentsMargins(0, 0, 0, 0)
+        columns.addWidget(self._label)
+        columns.addWidget(self._buttons)
+        row = self._row = QHBoxLayout(strip)
+        row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(middle, 1)
+        row.addWidget(self.close, 0, Qt.AlignmentFlag.AlignTop)
+        theme().changed.connect(self._align)
+
+    def show_notice(self, notice: MessageNotice, *, offer: bool) -> None:
+        """Say it, with the button or without."""
+        icon, color = _TONES[notice.tone]
+        margin = 0 if notice.tone == "info" else 8  # a remark has no frame
+        self._row.setContentsMargins(margin, margin * 5 // 8, margin, margin * 5 // 8)
+        theme().set_icon(self._icon, icon, color)
+        self._icon.setAccessibleName(_names()[notice.tone])
+        mark(self._label, muted=notice.tone == "info")
+        self._label.setAccessibleName(_names()[notice.tone])
+        self._label.set_text(notice.text)
+        self.button.setText(notice.label)
+        self._buttons.setVisible(offer)
+        self.button.setVisible(offer)
+        self._align()
+
+    @Slot()
+    def _align(self) -> None:
+        """The middles of the sign, of the first line and of the buttons are at one height."""
+        shown = [self._icon, *(each for each in (self.button, self.close) if not each.isHidden())]
+        for each in shown:
+            each.ensurePolished()
+        height = max(each.sizeHint().height() for each in shown)
+        self._icon.setFixedHeight(height)
+        self.close.setFixedHeight(height)
+        self._label.set_padding(max(0, (height - self._label.fontMetrics().height()) // 2))

@@ -41,7 +41,7 @@ class FoldingLayout(ItemLayout):
         """As wide as the wider part; the height follows from the width."""
         margins = self.contentsMargins()
         size = QSize()
-        for item in self._items:
+        for item in self._shown():
             size = size.expandedTo(item.minimumSize())
         return size.grownBy(margins)
 
@@ -51,26 +51,30 @@ class FoldingLayout(ItemLayout):
         inner = rect.marginsRemoved(self.contentsMargins())
         parent = self.parentWidget()
         mirrored = parent is not None and parent.isRightToLeft()
-        for item, place in zip(self._items, self._places(inner.width()), strict=True):
+        for item, place in zip(self._shown(), self._places(inner.width()), strict=True):
             moved = place.translated(inner.topLeft())
             if mirrored:
                 moved.moveRight(inner.right() - place.left())
             item.setGeometry(moved)
 
+    def _shown(self) -> list[QLayoutItem]:
+        """The parts that are not hidden."""
+        return [item for item in self._items if not item.isEmpty()]
+
     def _beside_width(self) -> int:
         """Pixels that both take side by side."""
-        if len(self._items) < 2:
+        if len(self._shown()) < 2:
             return self.minimumSize().width()
-        first, second = self._items
+        first, second = self._shown()
         if self._lead:
             return self._lead + self.spacing() + second.minimumSize().width()
         return max(self._least, first.minimumSize().width()) + self.spacing() + second.sizeHint().width()
 
     def _places(self, width: int) -> list[QRect]:
         """Where the parts lie in a rectangle of this width."""
-        if len(self._items) < 2:
-            return [QRect(0, 0, width, _height(item, width)) for item in self._items]
-        first, second = self._items
+        if len(self._shown()) < 2:
+            return [QRect(0, 0, width, _height(item, width)) for item in self._shown()]
+        first, second = self._shown()
         if width < self._beside_width():
             top = QRect(0, 0, width, _height(first, width))
             return [top, QRect(0, top.height() + self.spacing() // 2, width, _height(second, width))]

@@ -15,7 +15,7 @@ class ModelCard(QFrame):
 
     def __init__(self, name: str, description: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        mark(self, card=True)
+        mark(self, card=True, chosen=False)
         self.radio = QRadioButton(name, self)
         theme().scale_font(self.radio, 1.0, bold=True)
         self.radio.setAccessibleDescription(description)
