@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from PySide6.QtCore import QDateTime, QLocale
-
 from app.i18n import tr
+from app.moments import long_date, short_moment
 from app.precision import precision_label
 from engine.profile import Profile
 from engine.units import format_seconds
@@ -67,9 +66,7 @@ def moment_text(created: str, *, long: bool = False) -> str:
         moment = datetime.fromisoformat(created).astimezone()
     except ValueError:
         return created
-    form = QLocale.FormatType.LongFormat if long else QLocale.FormatType.ShortFormat
-    shown = QDateTime.fromSecsSinceEpoch(int(moment.timestamp()))
-    return QLocale().toString(shown.date(), form) if long else QLocale().toString(shown, form)
+    return long_date(moment) if long else short_moment(moment)
 
 
 def machine_text(profile: Profile) -> str:
@@ -87,7 +84,7 @@ def _speeds(first: Profile, second: Profile) -> list[Row]:
         one, two = value(first), value(second)
         change = _change(one, two, more=tr("faster"), less=tr("slower"))
         rows.append(Row(name, f"{one:.1f}", f"{two:.1f}", change))
-    errors = (f"{first.prediction_error:+.0%}", f"{second.prediction_error:+.0%}")
+    errors = [f"{each.prediction_error:+.0%}".replace("-", "−") for each in (first, second)]
     return [*rows, Row(tr("Predicted time missed by"), *errors)]
 
 

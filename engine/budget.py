@@ -98,8 +98,8 @@ def vram_budget(
     cuda_bytes = gpu.cuda_bytes or CUDA_DEVICE_BYTES
     base = [
         Item("Everything but the experts", gpu_dense_bytes(info, weight_format)),
-        Item(f"KV cache for {context} tokens", kv_bytes(info, context, cuda=True)),
-        Item(f"Workspace, for {chunk} tokens of a prompt at a time", workspace),
+        Item(f"KV cache for {context:,} tokens", kv_bytes(info, context, cuda=True)),
+        Item(f"Workspace, for {chunk:,} tokens of a prompt at a time", workspace),
         Item("CUDA and its libraries", cuda_bytes + CUDA_LATER_BYTES + ALLOCATOR_BYTES),
         Item("Room to copy other experts in", _streaming_bytes(info, weight_format)),
     ]
@@ -188,7 +188,7 @@ def _ram_items(
     items = [Item(label, arena_bytes(config, weight_format) // total * (total - given_back))]
     if not cuda:
         items.append(Item("Everything but the experts", info.other_bytes))
-        items.append(Item(f"KV cache for {context} tokens", kv_bytes(info, context, cuda=False)))
+        items.append(Item(f"KV cache for {context:,} tokens", kv_bytes(info, context, cuda=False)))
         items.append(Item("Workspace", cpu_workspace_bytes(config, context)))
     items.append(Item("Buffers for reading the files", LOADING_THREADS * LOADING_SCRATCH))
     items.append(Item("The program itself", PROCESS_BYTES + (CUDA_HOST_BYTES if cuda else 0)))

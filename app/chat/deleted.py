@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from PySide6.QtCore import QDateTime, QLocale, QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -24,10 +24,10 @@ from app.chat.chats import ChatsController
 from app.chat.turns import TurnsController
 from app.dialogs import confirm
 from app.i18n import tr, tr_count
+from app.moments import short_moment
 from app.storage import ChatStore, Summary
 from app.storage.thread import StorageThread
 from app.storage.trash import KEEP_DELETED, DeletedTurn
-from app.theme import mark
 from app.widgets.buttons import push_button
 from app.widgets.labels import TextLabel, hint
 from app.widgets.literal import as_tip
@@ -89,7 +89,6 @@ class DeletedDialog(QDialog):
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.list.setMinimumHeight(self.fontMetrics().height() * _ROWS)
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
-        mark(self.list, boxed=True)
         header = self.list.header()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
@@ -128,10 +127,7 @@ class DeletedDialog(QDialog):
         self.list.clear()
         items = []
         for entry in found:
-            when = QLocale().toString(
-                QDateTime.fromSecsSinceEpoch(int(entry.deleted.timestamp())), QLocale.FormatType.ShortFormat
-            )
-            item = QTreeWidgetItem([entry.what, entry.kind, when])
+            item = QTreeWidgetItem([entry.what, entry.kind, short_moment(entry.deleted)])
             item.setToolTip(0, as_tip(entry.what))
             item.setToolTip(1, as_tip(entry.kind))
             item.setData(0, _ENTRY, entry)

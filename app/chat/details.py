@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLa
 from app.answers import figures, sampling_words, search_words, token_words
 from app.chat.again import params_again, seed_of
 from app.i18n import tr, tr_count
+from app.moments import short_moment
 from app.presets.words import overflow_short
 from app.storage.figures import params_from_json, stats_from_json
 from app.storage.rows import MessageRow
@@ -30,7 +31,7 @@ def facts(row: MessageRow, left_out: int) -> list[Fact]:
     stats = None if row.stats is None else stats_from_json(row.stats, hits=False)
     found: list[Fact] = [
         (tr("Model"), row.model),
-        (tr("Begun"), f"{row.created.astimezone():%Y-%m-%d %H:%M:%S}"),
+        (tr("Begun"), short_moment(row.created)),
         (tr("Version"), _version(row)),
     ]
     if params is not None:
@@ -116,10 +117,11 @@ class DetailsDialog(QDialog):
         area = scrolling(table)
         column.addWidget(area, 1)
         column.addLayout(buttons)
-        width = self.fontMetrics().averageCharWidth() * 66
+        width = max(self.fontMetrics().averageCharWidth() * 80, buttons.sizeHint().width())
         area.setMinimumWidth(width)
         room = round(self.screen().availableSize().height() * 0.8)
         area.setMinimumHeight(min(table.heightForWidth(width), room))
+        self.resize(self.minimumSizeHint())  # the area would like the height of a narrower table
         self.close_button.setFocus()
 
     def _table(self, known: bool) -> QWidget:

@@ -45,7 +45,7 @@ class ModelStrip(QFrame):
         for button in (self.copy, self.anyway, self.choose, self.retry, self.cancel):
             buttons.addWidget(button)
         column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 12, 12)
+        column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(8)
         for widget in (self._none, self.progress, self.problem):
             column.addWidget(widget)

@@ -14,8 +14,10 @@ from app.chat.inline_writer import InlineWriter, Look
 from app.theme_colors import Colors
 
 CELL_PADDING = 6  # pixels
-_ALIGNMENTS = {
-    "text-align:right": Qt.AlignmentFlag.AlignRight,
+_Side = Qt.AlignmentFlag
+_ALIGNMENTS = {  # absolute: else Qt turns left and right round in a cell whose text is written from the right
+    "text-align:left": _Side.AlignLeft | _Side.AlignAbsolute,
+    "text-align:right": _Side.AlignRight | _Side.AlignAbsolute,
     "text-align:center": Qt.AlignmentFlag.AlignHCenter,
 }
 
@@ -107,6 +109,8 @@ def _fill(table: QTextTable, first: int, rows: list[Row], inline: InlineWriter) 
             block = QTextBlockFormat()
             if cell.alignment is not None:
                 block.setAlignment(cell.alignment)
+            elif from_right:  # figures, too, are below the heading of their column
+                block.setAlignment(_Side.AlignRight | _Side.AlignAbsolute)
             at.setBlockFormat(block)
             inline.cursor.setPosition(at.position())
             inline.write(cell.tokens, Look(bold=number == 0))

@@ -87,7 +87,7 @@ class Welcome(QScrollArea):
         elif status.is_starter:
             text = tr(
                 "The starter model is for trying things out: it is small, so its answers are simple "
-                "and often wrong. Nothing you write leaves this computer."
+                "and often wrong.\nNothing you write leaves this computer."
             )
         else:
             text = tr("{model} runs on this computer. Nothing you write leaves it.", model=status.model_name)

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from app.i18n import tr
+from app.moments import short_moment
 from app.panel.bars import Ink, Part
 from app.panel.feed import Shown, Which
 from app.panel.figures import DASH, speed
@@ -86,11 +87,10 @@ def _which(shown: Shown, chat: ChatFigures) -> str:
     if shown.which is Which.LAST:
         return tr("The last answer")
     if shown.which is Which.CHOSEN and shown.index is not None:
-        at = chat.answers[shown.index].at.astimezone()
         return tr(
             "Answer {n} of {all}, {date}",
             n=shown.index + 1,
             all=len(chat.answers),
-            date=f"{at:%Y-%m-%d %H:%M}",
+            date=short_moment(chat.answers[shown.index].at),
         )
     return tr("No answer yet")

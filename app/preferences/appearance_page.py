@@ -22,7 +22,7 @@ class AppearancePage(SettingsPage):
         assert isinstance(size, QSpinBox)
         assert isinstance(zoom, QSpinBox)
         size.setSuffix(tr(" pt"))
-        zoom.setSuffix(tr(" %"))
+        zoom.setSuffix("%")
         zoom.setSingleStep(10)
         self.add_option(registry.LANGUAGE, choices=[(AS_THE_DESKTOP, tr("As the desktop")), *languages()])
         self.add_option(registry.REDUCED_MOTION)

@@ -48,7 +48,7 @@ class DataPage(SettingsPage):
         card = QFrame(self)
         mark(card, card=True)
         self._rows = QGridLayout(card)
-        self._rows.setContentsMargins(18, 14, 18, 14)
+        self._rows.setContentsMargins(16, 12, 16, 12)
         self._rows.setHorizontalSpacing(16)
         self._rows.setVerticalSpacing(10)
         self._rows.setColumnStretch(1, 1)

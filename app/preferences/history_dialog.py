@@ -127,7 +127,9 @@ class HistoryDialog(LaidOutDialog):
         elif len(chosen) == 1:
             alone = chosen[0].profile
             self.verdict.setText(_alone(chosen[0]))
-            self._show_figures([Row(line.name, line.first, "") for line in compare(alone, alone)])
+            self._show_figures(
+                [Row(line.name, line.first, "") for line in compare(alone, alone)], tr("Value")
+            )
         else:
             self.verdict.setText(tr("Choose one or two calibrations."))
 
@@ -171,6 +173,7 @@ def _table(header: list[str], parent: QWidget) -> QTreeWidget:
     table.setHeaderLabels(header)
     table.setRootIsDecorated(False)
     table.setUniformRowHeights(True)
+    table.setAllColumnsShowFocus(True)
     table.setAlternatingRowColors(True)
     table.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     table.header().setStretchLastSection(True)

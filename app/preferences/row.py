@@ -12,11 +12,10 @@ from app.preferences.binding import Binding
 from app.preferences.editors import Choices, make_editor
 from app.settings import Option, SettingsStore
 from app.theme import mark, theme
-from app.widgets.buttons import icon_button
+from app.widgets.buttons import MARK_WIDTH, icon_button
 from app.widgets.folding import FoldingLayout
 from app.widgets.labels import TextLabel, hint
 
-_MARK_WIDTH = 26  # pixels of a check box before its words; the style sheet's sizes
 _LABEL_IN_CHARACTERS = 24
 
 
@@ -68,7 +67,7 @@ class OptionRow(QFrame):
         layout = FoldingLayout(self, lead=characters * _LABEL_IN_CHARACTERS)
         layout.setContentsMargins(8, 6, 8, 6)
         if isinstance(self.editor, QCheckBox):  # the explanation in line with its words
-            self.help.setContentsMargins(round(_MARK_WIDTH * theme().scale), 0, 0, 0)
+            self.help.setContentsMargins(round(MARK_WIDTH * theme().scale), 0, 0, 0)
         else:
             self.editor.setMinimumWidth(characters * 26)
             self.editor.setMinimumHeight(round(self.fontMetrics().height() * 1.7))

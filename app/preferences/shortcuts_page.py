@@ -42,6 +42,7 @@ class ShortcutsPage(SettingsPage):
         self.list.setHeaderLabels([tr("Command"), tr("Keys")])
         self.list.setRootIsDecorated(False)
         self.list.setUniformRowHeights(True)
+        self.list.setAllColumnsShowFocus(True)
         self.list.setMinimumHeight(self.fontMetrics().height() * 14)
         self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
@@ -71,8 +72,7 @@ class ShortcutsPage(SettingsPage):
         self.content.addWidget(self.list, 1)
         self.content.addWidget(self.message)
         self.content.addWidget(self.take, 0, Qt.AlignmentFlag.AlignLeft)
-        self.content.addWidget(ButtonRow((self.change, self.remove, self.reset), self))
-        self.content.addWidget(self.reset_all, 0, Qt.AlignmentFlag.AlignLeft)
+        self.content.addWidget(ButtonRow((self.change, self.remove, self.reset, self.reset_all), self))
         words = tr("keys keyboard hotkeys accelerators bindings commands change")
         self.add_place("shortcuts", tr("Keyboard shortcuts"), words, self.list, self.search)
 

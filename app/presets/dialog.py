@@ -15,6 +15,7 @@ from app.presets.form import ParametersForm
 from app.presets.preset import ChatSetup, Preset, take_preset
 from app.presets.store import PresetStore
 from app.presets.words import recommended
+from app.theme import mark
 from app.widgets.buttons import push_button
 from app.widgets.frames import scrolling, separator
 from app.widgets.labels import hint
@@ -45,6 +46,7 @@ class SetupDialog(LaidOutDialog):
         self.use.setDefault(True)
         self.cancel = push_button(tr("Cancel"), self.reject, self)
         self.undo = UndoBar(self)
+        mark(self.undo, shelf=True)
         self.head = QVBoxLayout()
         self.head.setContentsMargins(24, 18, 24, 12)
         self.head.setSpacing(8)
@@ -53,8 +55,8 @@ class SetupDialog(LaidOutDialog):
         buttons.setSpacing(8)
         buttons.addWidget(hint(recommended(defaults), self), 1)
         buttons.addSpacing(12)
-        buttons.addWidget(self.cancel)
         buttons.addWidget(self.use)
+        buttons.addWidget(self.cancel)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)

@@ -41,7 +41,7 @@ class NameDialog(QDialog):
         self.buttons.accepted.connect(self.accept)
         self.buttons.rejected.connect(self.reject)
         column = QVBoxLayout(self)
-        column.setContentsMargins(20, 18, 20, 14)
+        column.setContentsMargins(24, 20, 24, 16)
         column.setSpacing(8)
         for widget in (label, self.field, self.complaint, self.buttons):
             column.addWidget(widget)

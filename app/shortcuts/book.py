@@ -6,6 +6,7 @@ Pure, but for Qt's names of keys. Keys are kept in Qt's portable spelling: "Ctrl
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -13,6 +14,8 @@ from typing import Any, cast
 
 from PySide6.QtCore import QKeyCombination, Qt
 from PySide6.QtGui import QKeySequence
+
+from app.i18n import tr
 
 _Key, _Modifier = Qt.Key, Qt.KeyboardModifier
 _Format = QKeySequence.SequenceFormat
@@ -115,8 +118,9 @@ def portable(combination: QKeyCombination) -> str:
 
 
 def shown(keys: str) -> str:
-    """Keys as this computer's keyboards name them."""
-    return QKeySequence.fromString(keys, _Format.PortableText).toString(_Format.NativeText)
+    """Keys as this computer's keyboards name them, and the program's texts: Qt's Return is Enter there."""
+    native = QKeySequence.fromString(keys, _Format.PortableText).toString(_Format.NativeText)
+    return re.sub(r"\bReturn$", tr("Enter"), native)
 
 
 def read_changes(text: str) -> dict[str, str]:

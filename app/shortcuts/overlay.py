@@ -28,7 +28,7 @@ from app.widgets.frames import scrolling
 from app.widgets.labels import heading, title
 
 _MARGIN = 32  # pixels between the card and the window's edges, at least
-_WIDTH_IN_CHARACTERS = 100
+_WIDTH_IN_CHARACTERS = 130
 
 
 class ShortcutsOverlay(QWidget):
@@ -49,7 +49,7 @@ class ShortcutsOverlay(QWidget):
         self.close_button.setAccessibleName(tr("Close the list of shortcuts"))
         self.close_button.setToolTip(tr("Close (Escape)"))
         self.close_button.clicked.connect(self.close_overlay)
-        head = QHBoxLayout()
+        head = self._head = QHBoxLayout()
         head.addWidget(title(tr("Keyboard shortcuts"), self), 1)
         head.addWidget(self.close_button)
         self._column = QVBoxLayout(self.card)
@@ -137,7 +137,9 @@ class ShortcutsOverlay(QWidget):
         layout = self._page.layout()
         assert layout is not None
         wanted = layout.totalHeightForWidth(width - margins.left() - margins.right())
-        height = min(wanted + self.fontMetrics().height() * 5, self.height() - 2 * _MARGIN)
+        around = margins.top() + self._head.sizeHint().height() + self._column.spacing() + margins.bottom()
+        lines = 2 * self.card.frameWidth()
+        height = min(wanted + around + lines, self.height() - 2 * _MARGIN)
         self.card.setGeometry((self.width() - width) // 2, (self.height() - height) // 2, width, height)
 
     @Slot(QWidget, QWidget)

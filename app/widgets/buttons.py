@@ -8,6 +8,10 @@ from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
 
 from app.theme import mark, theme
 
+MARK_WIDTH = (
+    28  # pixels of a check box or radio button before its words at a zoom of 100 %, as in the style sheet
+)
+
 
 def push_button(
     text: str, on_click: Callable[[], object], parent: QWidget | None = None, *, primary: bool = False

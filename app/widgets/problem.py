@@ -78,7 +78,7 @@ class ProblemBox(QFrame):
         buttons.addWidget(self.copy)
         buttons.addWidget(self.do_anyway)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(16, 12, 12, 12)
+        layout.setContentsMargins(16, 12, 16, 12)
         layout.addWidget(self.text)
         layout.addLayout(buttons)
         self.hide()

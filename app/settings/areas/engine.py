@@ -62,7 +62,7 @@ CONTEXT_LENGTH = Option(
     "engine.context_length",
     0,
     tr_noop("Context length (tokens)"),
-    tr_noop("How much of a chat the model remembers. Longer needs more memory. 0 takes 4096 or less."),
+    tr_noop("How much of a chat the model remembers. Longer needs more memory. 0 takes 4,096 or less."),
     minimum=0,
     maximum=10_000_000,
     synonyms_text=tr_noop("window memory tokens history KV cache"),

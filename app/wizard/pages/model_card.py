@@ -7,6 +7,7 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QRadioButton, QVBoxLayout, QWidget
 
 from app.theme import mark, theme
+from app.widgets.buttons import MARK_WIDTH
 from app.widgets.labels import TextLabel, hint
 
 
@@ -26,8 +27,7 @@ class ModelCard(QFrame):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)  # clicks are the card's
         self._texts = texts = QVBoxLayout()
         texts.setSpacing(3)
-        indent = self.radio.style().pixelMetric(self.radio.style().PixelMetric.PM_ExclusiveIndicatorWidth) + 6
-        texts.setContentsMargins(indent, 0, 0, 0)
+        texts.setContentsMargins(round(MARK_WIDTH * theme().scale), 0, 0, 0)
         texts.addWidget(self.description)
         texts.addWidget(self.verdict)
         self.verdict.hide()

@@ -14,6 +14,7 @@ from app.composer.count import Counted
 from app.composer.room import Room
 from app.storage import ChatStore
 from app.storage.thread import StorageThread
+from app.theme import theme
 from app.window import MainWindow
 from tests.app.chat.composing import ask, attach, press
 from tests.app.fakes import ScriptedFactory, make_status
@@ -193,3 +194,16 @@ def test_in_a_narrow_composer_the_count_has_the_room_of_the_hint(qtbot: QtBot) -
     composer.set_state(ComposerState.READY)
     composer.show_count(None)
     assert composer._hint.isVisible()
+
+
+def test_nothing_moves_when_the_field_gets_the_focus(qtbot: QtBot) -> None:
+    theme().apply("light")
+    composer = Composer()
+    qtbot.addWidget(composer)
+    composer.resize(500, composer.sizeHint().height())
+    composer.show()
+    before = composer.contentsRect(), composer.sizeHint()
+    composer.edit.focus_changed.emit(True)
+    assert composer.property("focused") is True
+    assert (composer.contentsRect(), composer.sizeHint()) == before
+    assert before[0] != composer.rect()

@@ -121,6 +121,21 @@ def test_arabic_and_hebrew_are_read_from_the_right(area: ProseArea) -> None:
     assert directions == [to_the_right, to_the_left, to_the_left, to_the_right]
 
 
+def test_in_a_table_from_the_right_figures_are_below_their_heading(area: ProseArea) -> None:
+    source = "| اللون | الطول | يمين | يسار |\n|---|---|--:|:--|\n| أزرق | 450 nm | لون | لون |"
+    show(area, source)
+    QApplication.processEvents()
+    (table,) = [frame for frame in area.document().rootFrame().childFrames() if isinstance(frame, QTextTable)]
+    layout = area.document().documentLayout()
+    sides = []
+    for column in range(3, -1, -1):  # the first one is at the right
+        block = table.cellAt(1, column).firstCursorPosition().block()
+        line, room = block.layout().lineAt(0), layout.blockBoundingRect(block)
+        text = line.naturalTextRect()
+        sides.append("right" if text.left() > room.width() - text.right() else "left")
+    assert sides == ["right", "right", "right", "left"]
+
+
 @pytest.mark.parametrize(
     "text", ["日本語と中文。" * 40, "한국어 문장입니다. " * 40, "🙂👩‍👩‍👧‍👦🇩🇪" * 40, "e\u0301n\u0303" * 100]
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import Qt, QThreadPool
-from PySide6.QtWidgets import QApplication, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.preferences.dialog import PreferencesDialog
@@ -137,6 +137,16 @@ def test_the_overlay_closes_though_what_had_the_focus_is_gone(qtbot: QtBot, wind
         button.deleteLater()
     qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
     assert window.overlay.isHidden()
+
+
+def test_the_overlay_scrolls_only_in_a_window_without_the_room(qtbot: QtBot, window: MainWindow) -> None:
+    window.resize(1280, 1000)
+    window.menus.actions["shortcuts"].trigger()
+    [area] = window.overlay.findChildren(QScrollArea)
+    qtbot.waitUntil(lambda: area.widget().height() > 300)
+    assert area.verticalScrollBar().maximum() == 0
+    window.resize(1280, 500)
+    qtbot.waitUntil(lambda: area.verticalScrollBar().maximum() > 0)
 
 
 def test_a_command_that_leads_elsewhere_closes_the_overlay(qtbot: QtBot, window: MainWindow) -> None:
