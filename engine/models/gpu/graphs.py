@@ -22,10 +22,11 @@ from engine.models.gpu.clock import Span
 from engine.models.linear import Linear, PlainLinear, QuantisedLinear
 from engine.models.rope import RotaryTable
 from engine.models.weights import DenseWeights, Embedding, QuantisedEmbedding, TableEmbedding
-from kernels.gpu.attention import attend, rope_and_store
+from kernels.gpu.attention import attend
 from kernels.gpu.experts import run_residents, run_streamed
 from kernels.gpu.linear import Weight, embed_rows, linear_small
 from kernels.gpu.residual import collect_and_norm, normalise
+from kernels.gpu.rope import rope_and_store
 from kernels.gpu.router import route
 
 

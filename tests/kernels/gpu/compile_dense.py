@@ -10,7 +10,7 @@ import sys
 
 import torch
 
-from kernels.gpu import attention, linear, numbers, residual, router
+from kernels.gpu import attention, linear, numbers, residual, rope, router
 from kernels.quantised import Int8Matrix
 from tests.kernels.gpu.compile_launch import compile_for
 
@@ -36,7 +36,7 @@ def launch_attention(dtype, head_dim):
     store = torch.zeros(2, 2, 64, head_dim, dtype=dtype)
     qkv, table = torch.zeros(1, 12 * head_dim), torch.zeros(64, head_dim)
     positions, rows = torch.zeros(1, dtype=torch.int32), torch.zeros(1, 64, dtype=torch.int32)
-    attention.rope_and_store(qkv, table, table, positions, rows, store)
+    rope.rope_and_store(qkv, table, table, positions, rows, store)
     scratch = attention.AttentionScratch.make(1, 8, 2, head_dim, 64, torch.device("cpu"))
     out = torch.zeros(1, 8 * head_dim, dtype=dtype)
     attention.attend(qkv, store, rows, positions, 7, scratch, out)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from engine.models.rope import RotaryTable
-from kernels.gpu.attention import AttentionScratch, attend, rope_and_store
+from kernels.gpu.attention import AttentionScratch, attend
+from kernels.gpu.rope import rope_and_store
 from tests.kernels.gpu.devices import DEVICE, EXAMPLES
 
 

@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from kernels.gpu.attention import AttentionScratch, attend, rope_and_store
+from kernels.gpu.attention import AttentionScratch, attend
 from kernels.gpu.linear import embed_rows, linear_small
 from kernels.gpu.residual import collect_and_norm, normalise
+from kernels.gpu.rope import rope_and_store
 from kernels.gpu.router import Routed, route
 from kernels.quantised import Int8Matrix
 from tests.kernels.gpu.devices import ON_GPU
