@@ -64,7 +64,10 @@ def judge(
     torch: TorchBuild | None,
     visible: str | None = None,
 ) -> GpuReport:
-    """Whether one of the GPUs can be used by this torch with a driver that supports CUDA `driver_cuda`."""
+    """Whether the first GPU that is shown can be used by this torch.
+
+    `driver_cuda`: the CUDA version that the driver supports; `visible`: see `select_visible`.
+    """
     if not gpus:
         return GpuReport((), GpuState.NO_GPU, f"The NVIDIA driver finds no graphics card. {_ON_CPU}")
     name = gpus[0].name
@@ -80,12 +83,14 @@ def judge(
         )
         return GpuReport(shown, GpuState.TORCH_WITHOUT_CUDA, message)
     usable = tuple(gpu for gpu in shown if gpu.compute_capability >= OLDEST_CAPABILITY)
-    if not usable:
+    if shown[0] not in usable:  # the one that CUDA computes on
         message = (
-            f"The graphics card ({name}) is too old: compute capability "
-            f"{'.'.join(map(str, gpus[0].compute_capability))}, needed "
+            f"The graphics card ({shown[0].name}) is too old: compute capability "
+            f"{'.'.join(map(str, shown[0].compute_capability))}, needed "
             f"{'.'.join(map(str, OLDEST_CAPABILITY))}. {_ON_CPU}"
         )
+        if usable:
+            message += f" To use {usable[0].name}, set CUDA_VISIBLE_DEVICES to {usable[0].uuid}."
         return GpuReport(shown, GpuState.TOO_OLD, message)
     needed = torch.cuda_version
     if needed is not None and needed[0] > driver_cuda[0]:  # within a major version any driver will do

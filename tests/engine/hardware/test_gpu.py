@@ -173,6 +173,25 @@ def test_an_old_second_card_is_left_out_and_emulated_bf16_is_said() -> None:
     assert "emulated" in report.message
 
 
+def test_an_old_card_before_a_good_one_says_how_to_use_the_other() -> None:
+    """CUDA computes on the first card that it shows; a plan for the other one would be for nothing."""
+    cards = [Card("GTX 1080", "GPU-old", capability=(6, 1)), Card("RTX 3090", "GPU-new", capability=(8, 6))]
+    report = detect_gpus(CUDA_TORCH, FakeNvml(cards), {})
+    assert report.state is GpuState.TOO_OLD
+    assert "GTX 1080" in report.message
+    assert "To use RTX 3090, set CUDA_VISIBLE_DEVICES to GPU-new" in report.message
+    report = detect_gpus(CUDA_TORCH, FakeNvml(cards), {"CUDA_VISIBLE_DEVICES": "GPU-new"})
+    assert (report.state, [gpu.name for gpu in report.gpus]) == (GpuState.READY, ["RTX 3090"])
+
+
+def test_the_old_card_that_is_named_is_the_one_that_is_shown() -> None:
+    cards = [Card("RTX 3090", "GPU-a"), Card("GTX 1080", "GPU-b", capability=(6, 1))]
+    report = detect_gpus(CUDA_TORCH, FakeNvml(cards), {"CUDA_VISIBLE_DEVICES": "1"})
+    assert report.state is GpuState.TOO_OLD
+    assert "GTX 1080" in report.message
+    assert "6.1" in report.message
+
+
 @pytest.mark.parametrize(
     ("visible", "indices"),
     [
