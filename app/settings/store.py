@@ -112,25 +112,37 @@ class SettingsStore:
             return option.default
 
     def _read(self) -> dict[str, Any]:
-        """The file's content; an unreadable file is set aside and counts as empty."""
+        """The file's content at the start; one that cannot be read counts as empty."""
         if self._path is None:
             return {}
         try:
-            return tomllib.loads(self._path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"))
-        except FileNotFoundError:
-            return {}
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            self.problems.append(_put_away(self._path, str(error)))
+            return self._content(self._path)
         except OSError as error:
             trouble = file_error(tr("The settings could not be read."), self._path, error)
             self.problems.append(SettingsError(trouble.what, why=trouble.why, action=trouble.action))
         return {}
 
+    def _content(self, path: Path) -> dict[str, Any]:
+        """What is in the file; one that is no TOML is set aside and counts as empty. Raises `OSError`."""
+        try:
+            return tomllib.loads(path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"))
+        except FileNotFoundError:
+            return {}
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            self.problems.append(_put_away(path, str(error)))
+            return {}
+
     def _write(self, values: Mapping[str, Value], removed: tuple[str, ...]) -> None:
-        """Bring the file up to date, on top of what another window may have written meanwhile."""
+        """Bring the file up to date, on top of what another window may have written meanwhile.
+
+        A file that cannot be read now is not replaced: it may hold more than is known here.
+        """
         if self._path is None:
             return
-        current = self._read() or self._raw
+        try:
+            current = self._content(self._path) or self._raw
+        except OSError as error:
+            raise file_error(tr("The settings could not be saved."), self._path, error) from error
         for key in removed:
             section, _, name = key.partition(".")
             table = current.get(section)

@@ -161,6 +161,26 @@ def test_what_cannot_be_read_at_all_is_left_where_it_is(path: Path) -> None:
         settings.set(registry.THEME, "dark")
 
 
+def test_settings_that_cannot_be_read_now_are_not_replaced(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SettingsStore(path).set(registry.THREADS, 4)
+
+    def fail(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", fail)
+        settings = SettingsStore(path)  # such as from a folder of another user
+        with pytest.raises(FileError, match=r"could not be saved.*permission") as caught:
+            settings.set(registry.THEME, "dark")
+        assert caught.value.action
+    assert settings.get(registry.THEME) == "dark"
+    assert saved(path) == {"engine": {"threads": 4}}
+    settings.set(registry.THEME, "light")  # it can be read again
+    assert saved(path) == {"engine": {"threads": 4}, "appearance": {"theme": "light"}}
+
+
 def test_what_an_earlier_version_had_can_be_read_and_forgotten(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("[sampling]\nseed = 3\nx = 1\n[engine]\nthreads = 2\n", "utf-8")
