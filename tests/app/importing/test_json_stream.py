@@ -90,3 +90,23 @@ def test_damage_is_named(text: str, words: str) -> None:
         list(values_in([text]))
     with pytest.raises(UnreadableError, match=words):
         list(values_in(blocks_of(text, 7)))
+
+
+@pytest.mark.parametrize("text", ['["short", "' + "x" * 300 + '"]', "[1," + " " * 300 + "2]"])
+def test_a_part_without_end_is_refused_before_it_fills_the_memory(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    assert len(list(values_in(blocks_of(text, 10)))) == 2
+    monkeypatch.setattr("app.importing.json_stream._MOST_CHARACTERS", 100)
+    taken: list[str] = []
+
+    def blocks() -> Iterator[str]:
+        for block in blocks_of(text, 10):
+            taken.append(block)
+            yield block
+
+    with pytest.raises(UnreadableError, match="too long"):
+        list(values_in(blocks()))
+    assert sum(map(len, taken)) < 250
+    many = json.dumps(["x" * 50] * 100)
+    assert len(list(values_in(blocks_of(many, 10)))) == 100  # of parts there may be any number

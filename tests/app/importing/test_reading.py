@@ -142,6 +142,17 @@ def _encrypted(whole: bytes) -> bytes:
     return bytes(data)
 
 
+def test_an_archive_that_is_packed_in_another_way_and_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "lzma.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("a.json", V1)
+    content = bytearray(path.read_bytes())
+    content[60:200] = b"\xff" * 140
+    path.write_bytes(content)
+    with pytest.raises(ImportFileError, match="damaged"):
+        read(path)
+
+
 def test_a_byte_that_changed_is_found_or_harmless(tmp_path: Path) -> None:
     whole = zipped(tmp_path / "a.zip", conversations__json=[simple()]).read_bytes()
     dice = random.Random(5)
