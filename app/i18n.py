@@ -19,6 +19,7 @@ AS_THE_DESKTOP = "system"
 SOURCE_LANGUAGE = "en"
 
 _catalogue: gettext.NullTranslations = gettext.NullTranslations()
+_language = SOURCE_LANGUAGE  # of the catalogue
 
 
 def use_language(code: str) -> bool:
@@ -26,8 +27,8 @@ def use_language(code: str) -> bool:
 
     False without a usable catalogue: texts stay English.
     """
-    global _catalogue
-    _catalogue = gettext.NullTranslations()
+    global _catalogue, _language
+    _catalogue, _language = gettext.NullTranslations(), SOURCE_LANGUAGE
     for wanted in _desktop_languages() if code == AS_THE_DESKTOP else [code]:
         if wanted.partition("_")[0] == SOURCE_LANGUAGE:
             return False
@@ -36,8 +37,14 @@ def use_language(code: str) -> bool:
                 _catalogue = gettext.translation(DOMAIN, folder, [wanted])
             except (OSError, ValueError, struct.error):
                 continue  # not there, or not a catalogue: English is better than no start
+            _language = wanted
             return True
     return False
+
+
+def language_tag() -> str:
+    """The language of the texts, as web pages name it ("pt-BR")."""
+    return _language.replace("_", "-")
 
 
 def languages() -> list[tuple[str, str]]:

@@ -14,8 +14,8 @@ from app.export.highlight import by_class, colored, style_rules
 from app.export.options import ExportOptions
 from app.export.outline import Entry, outline
 from app.export.rich import RichText
-from app.export.words import origin, remarks, speaker, time_text, version
-from app.i18n import tr, tr_count
+from app.export.words import file_words, origin, remarks, speaker, time_text, version
+from app.i18n import language_tag, tr
 from app.paths import asset
 from app.storage.rows import Conversation, MessageRow
 from app.theme_colors import Colors, load_colors
@@ -54,7 +54,7 @@ def to_html(
         title=escape(conversation.title),
         style=_style(),
         body="\n".join(body),
-        language="en",
+        language=language_tag(),
     )
 
 
@@ -87,8 +87,7 @@ def _message(entry: Entry, options: ExportOptions, rich: RichText, zone: tzinfo 
 
 def _file(file: Attachment) -> str:
     """An attached file, folded away."""
-    lines = tr_count("{count} line", "{count} lines", file.lines)
-    summary = f"<summary>{escape(tr('Attached file {name}, {lines}', name=file.name, lines=lines))}</summary>"
+    summary = f"<summary>{escape(file_words(file))}</summary>"
     return f'<details class="file">{summary}{_code(file.content, file.language)}</details>'
 
 

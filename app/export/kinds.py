@@ -51,7 +51,12 @@ HTML = ExportKind(
     tr_noop("Web page"),
     tr_noop("One file for any browser, with colours for light and dark screens."),
 )
-PDF = ExportKind("pdf", ".pdf", tr_noop("PDF"), tr_noop("Pages to print or to send."))
+PDF = ExportKind(
+    "pdf",
+    ".pdf",
+    tr_noop("PDF"),
+    tr_noop("Pages to print or to send. Of attached files they have the beginning."),
+)
 TEXT = ExportKind("text", ".txt", tr_noop("Plain text"), tr_noop("Only the words, as they were written."))
 JSON = ExportKind(
     "json", ".json", tr_noop("JSON"), tr_noop("For programs. The only format that can be imported again.")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime, tzinfo
 
 from app.answers import figures, sampling_words, search_words
+from app.attachments.form import Attachment
 from app.export.options import ExportOptions
 from app.export.outline import Entry
-from app.i18n import tr
+from app.i18n import tr, tr_count
 from app.storage.figures import params_from_json, stats_from_json
 from app.storage.rows import Conversation, MessageRow, MessageState
 from engine.events import GenerationStats, Place
@@ -29,6 +30,12 @@ def origin(conversation: Conversation, zone: tzinfo | None) -> str:
 def speaker(message: MessageRow) -> str:
     """Who wrote a message."""
     return {"user": tr("You"), "assistant": tr("Assistant"), "system": tr("System")}[message.role]
+
+
+def file_words(file: Attachment) -> str:
+    """An attached file's name and length."""
+    lines = tr_count("{count} line", "{count} lines", file.lines)
+    return tr("Attached file {name}, {lines}", name=file.name, lines=lines)
 
 
 def headline(entry: Entry, zone: tzinfo | None) -> str:

@@ -26,8 +26,9 @@ class Reversing:
 @pytest.fixture(autouse=True)
 def _restore() -> Iterator[None]:
     before: gettext.NullTranslations = i18n._catalogue
+    language = i18n._language
     yield
-    i18n._catalogue = before
+    i18n._catalogue, i18n._language = before, language
 
 
 def test_english_fills_its_placeholders() -> None:

@@ -106,7 +106,8 @@ def test_what_was_restored_is_told_in_the_users_language(
         told.extend(each for each in given if isinstance(each, Notice))
         return _Ended(0, hangs=False, again=False)
 
-    monkeypatch.setattr(i18n, "_catalogue", i18n._catalogue)  # is put back
+    for name in ("_catalogue", "_language"):
+        monkeypatch.setattr(i18n, name, getattr(i18n, name))  # is put back
     monkeypatch.setattr(main, "_application", lambda: qapp)
     monkeypatch.setattr(main, "start_logging", lambda: None)
     monkeypatch.setattr(main, "_run", run)

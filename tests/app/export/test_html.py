@@ -2,15 +2,18 @@ import re
 from dataclasses import replace
 from datetime import UTC
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app import i18n
 from app.export import ExportOptions, to_html
 from app.storage import Conversation, MessageRow, MessageState
 from engine.errors import Cancelled
 from tests.app.export.conftest import START
+from tests.app.test_i18n import compiled
 
 VOID = {"meta", "br", "hr"}
 
@@ -191,3 +194,18 @@ def test_any_message_leaves_the_page_whole(title: str, content: str) -> None:
     reader = Reader(to_html(chat, rows))
     assert_harmless(reader)
     assert len([tag for tag, attributes in reader.tags if tag == "section" and attributes]) == 2
+
+
+def test_the_page_says_which_language_its_words_are_in(
+    conversation: Conversation, messages: list[MessageRow], data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert '<html lang="en">' in to_html(conversation, messages)
+    folder = data_dir / "translations" / "pt_BR" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "fiddler-chat.mo").write_bytes(compiled({"You": "Você"}))
+    for name in ("_catalogue", "_language"):
+        monkeypatch.setattr(i18n, name, getattr(i18n, name))  # is put back
+    assert i18n.use_language("pt_BR")
+    page = to_html(conversation, messages)
+    assert '<html lang="pt-BR">' in page
+    assert "Você" in page

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.attachments.form import Attachment, compose
 from app.export import to_pdf
-from app.export.pages import _cut
+from app.export.pages import PageWriter, Piece, _cut
 from app.storage import Conversation, MessageRow
 from engine.errors import Cancelled
 
@@ -40,6 +41,47 @@ def test_long_texts_go_over_several_pages(
 ) -> None:
     pdf = to_pdf(conversation, [replace(messages[0], content=content)])
     assert least <= pages(pdf) < 3 * least
+
+
+LOG = "\n".join(f"line {number} of the log" for number in range(5000))
+
+
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The HTML of what has been put on pages."""
+    html: list[str] = []
+    add = PageWriter.add
+
+    def look(self: PageWriter, piece: Piece) -> None:
+        html.append(piece.html)
+        add(self, piece)
+
+    monkeypatch.setattr(PageWriter, "add", look)
+    return html
+
+
+@pytest.mark.parametrize("content", [LOG, LOG.replace("\n", " ")])
+def test_a_long_attached_file_does_not_bury_the_conversation(
+    conversation: Conversation, messages: list[MessageRow], printed: list[str], content: str
+) -> None:
+    asked = compose([Attachment("server.log", content)], "What went *wrong* here?")
+    assert pages(to_pdf(conversation, [replace(messages[0], content=asked)])) <= 3
+    text = "\n".join(printed)
+    assert "Attached file server.log" in text
+    assert "line 0 of the log" in text
+    assert "The file goes on." in text
+    assert "<em>wrong</em> here?" in text
+    assert "```" not in text
+
+
+def test_a_short_attached_file_is_printed_whole(
+    conversation: Conversation, messages: list[MessageRow], printed: list[str]
+) -> None:
+    content = "\n".join(f"x{number} = 1" for number in range(60))
+    to_pdf(conversation, [replace(messages[0], content=compose([Attachment("a.py", content)], "Why?"))])
+    text = "\n".join(printed)
+    assert "x59" in text
+    assert "The file goes on." not in text
 
 
 def test_odd_texts_are_no_trouble(conversation: Conversation, messages: list[MessageRow]) -> None:
