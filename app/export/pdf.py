@@ -1,7 +1,7 @@
 """A conversation as PDF, laid out and written by Qt; its text can be searched and copied.
 
-Of an attached file only the beginning is there: a page cannot be folded, and a hundred of them with somebody's
-log would bury the conversation. The other formats have all of it.
+Of an attached file only the beginning is there: a page cannot be folded, and a hundred of them with a log
+would bury the conversation. The other formats have all of it.
 """
 
 from __future__ import annotations

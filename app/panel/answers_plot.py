@@ -39,7 +39,6 @@ class AnswersPlot(Plot):
         self._fixed = False  # whether the reader chose it
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         set_role(self, QAccessible.Role.Chart)
-        set_role(self, QAccessible.Role.Chart)
         self.setAccessibleName(tr("Speed of the answers in this chat"))
 
     def show_rates(self, rates: Sequence[float], current: int | None, *, fixed: bool) -> None:

@@ -88,8 +88,10 @@ class Feed(QObject):
         """The answer under way has ended as `row` says."""
         self._running = None
         if row.conversation_id == self._chat_id and row.stats is not None:
-            self._rows.append(row)
-            if self._stale or not self._watched or self._background.busy:
+            before = len(self._rows)
+            self._rows = [*(other for other in self._rows if other.id != row.id), row]
+            continued = len(self._rows) == before  # its earlier figures are no more
+            if self._stale or not self._watched or self._background.busy or continued:
                 self._summarise()
                 return
             self.chat = self.chat.with_rows([row])

@@ -139,7 +139,7 @@ class WizardDialog(QDialog):
         waited = self.focusWidget() is self.close_button and not self.next.isEnabled()
         self._show_buttons(state)
         if state.step is not self._step:
-            self._show_step(state.step)
+            self._show_step(state)
             self._focus()
         elif (state.work is None) is not (self._work is None) or self.focusWidget() is None or waited:
             self._focus()  # what had the focus may be gone, and something else is to be done next
@@ -154,9 +154,9 @@ class WizardDialog(QDialog):
         if part is not None and part.isVisible():
             self._areas[step].ensureWidgetVisible(part, 0, 24)
 
-    def _show_step(self, step: Step) -> None:
-        self._step = step
-        self.steps.set_step(step)
+    def _show_step(self, state: FlowState) -> None:
+        self._step = step = state.step
+        self.steps.set_step(step, (Step.CALIBRATE,) if state.measured is Measured.SKIPPED else ())
         self.stack.setCurrentWidget(self._areas[step])
         self._areas[step].verticalScrollBar().setValue(0)
         self.setWindowTitle(tr("{step} – Fiddler Chat", step=step_name(step)))

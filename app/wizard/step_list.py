@@ -1,8 +1,8 @@
-"""The wizard's steps at its left side: which are done, which is shown, which are to come."""
+"""The wizard's steps at its left side: which are done or were skipped, which is shown, which are to come."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
@@ -47,14 +47,21 @@ class StepList(QFrame):
         widest = max(self.fontMetrics().horizontalAdvance(f"✓  {step_name(step)}") for step in self._steps)
         self.setMinimumWidth(round(widest * 1.15) + 56)
 
-    def set_step(self, current: Step) -> None:
-        """Mark the steps before `current` as done, and `current` as the one shown."""
+    def set_step(self, current: Step, skipped: Collection[Step] = ()) -> None:
+        """Mark the steps before `current` as done or skipped, and `current` as the one shown."""
         here = self._steps.index(current)
         for index, (step, label) in enumerate(zip(self._steps, self._labels, strict=True)):
-            sign = "✓" if index < here else ("●" if index == here else "○")
-            state = tr("done") if index < here else (tr("current step") if index == here else tr("to come"))
+            if index == here:
+                sign, state = "●", tr("current step")
+            elif index > here:
+                sign, state = "○", tr("to come")
+            elif step in skipped:
+                sign, state = "–", tr("skipped")
+            else:
+                sign, state = "✓", tr("done")
             label.setText(f"{sign}  {step_name(step)}")
             label.setAccessibleName(f"{step_name(step)}, {state}")
-            if bool(label.property("muted")) is not (index > here):
-                mark(label, muted=index > here)
+            muted = index > here or (index < here and step in skipped)
+            if bool(label.property("muted")) is not muted:
+                mark(label, muted=muted)
             theme().scale_font(label, 1.0, bold=index == here)  # last: a new mark takes the font away

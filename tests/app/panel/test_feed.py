@@ -68,6 +68,14 @@ def test_an_answer_that_ends_while_the_chat_is_read_is_not_lost(qtbot: QtBot, fe
     qtbot.waitUntil(lambda: ids(feed) == [101, 102])
 
 
+def test_an_answer_that_was_continued_is_there_once(qtbot: QtBot, feed: Feed) -> None:
+    feed.show_chat(1, [answer_row(1), answer_row(2, tokens=20)])
+    qtbot.waitUntil(lambda: ids(feed) == [101, 102])
+    feed.end_answer(answer_row(2, tokens=50))
+    qtbot.waitUntil(lambda: feed.chat.answers[-1].stats.generated_tokens == 50)
+    assert ids(feed) == [101, 102]
+
+
 def test_nothing_is_computed_while_nobody_watches(
     qtbot: QtBot, owner: QObject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

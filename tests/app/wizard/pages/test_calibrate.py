@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel
 
 from app.settings import registry
 from app.wizard.state import Measured, Step
@@ -84,6 +85,20 @@ class TestCalibrate:
         wizard.wait(lambda: calibrate(wizard).table.rowCount() == 1)
         wizard.click(wizard.dialog.skip)
         wizard.wait_step(Step.RESULT)
+
+    def test_skipped_it_is_not_marked_as_done(self, open_wizard: Open, factory: ScriptedFactory) -> None:
+        factory.calibrate_gate = threading.Event()
+        wizard = self.at_calibrate(open_wizard)
+        labels = wizard.dialog.steps.findChildren(QLabel)
+        wizard.click(wizard.dialog.skip)
+        wizard.wait_step(Step.RESULT)
+        names = {label.text(): label.accessibleName() for label in labels}
+        assert names["–  Calibrate"] == "Calibrate, skipped"
+        assert names["✓  Get the model"] == "Get the model, done"
+        wizard.wait(wizard.dialog.back.isEnabled)
+        wizard.click(wizard.dialog.back)
+        wizard.wait_step(Step.CALIBRATE)
+        assert "●  Calibrate" in [label.text() for label in labels]
 
     def test_closing_midway_comes_back_here_and_waits(
         self, open_wizard: Open, factory: ScriptedFactory
