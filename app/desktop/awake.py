@@ -12,9 +12,11 @@ from typing import Protocol
 
 log = logging.getLogger(__name__)
 
+_PATIENCE_S = 0.5  # with a program that is to end
+
 
 class Awake(Protocol):
-    """`hold` and `release` are called in turn, from the GUI's thread; they never fail and never wait."""
+    """`hold` and `release` are called in turn, from the GUI's thread; they never fail and hardly wait."""
 
     def hold(self, reason: str) -> None:
         """The computer is not to fall asleep by itself from now on."""
@@ -128,9 +130,14 @@ class MacAwake:
     def release(self) -> None:
         """End it."""
         process, self._process = self._process, None
-        if process is not None:
-            process.terminate()
-            process.wait(5)
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def awake_here() -> Awake:

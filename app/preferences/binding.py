@@ -28,7 +28,6 @@ class Binding(QObject):
         self._settings = settings
         self._unsubscribe: Callable[[], None] | None = settings.subscribe(self._on_changed)
         self.show_value: Callable[[Any], None] = lambda _: None
-        self.flush: Callable[[], None] = lambda: None  # save what is still being typed
 
     @property
     def value(self) -> Any:
@@ -47,8 +46,7 @@ class Binding(QObject):
         self.invalid.emit("")
 
     def release(self) -> None:
-        """Save what is pending and listen no longer: the dialog is being closed."""
-        self.flush()
+        """Listen no longer: the dialog is being closed. What is still being typed is saved all the same."""
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None

@@ -60,8 +60,8 @@ class DataPage(SettingsPage):
         self._add(card, tr("Models"), models_dir())
         self._add(card, tr("Calibrations"), profiles_dir())
         self._add(card, tr("Log"), log_path())
-        self.folder = push_button(tr("&Open folder"), lambda: self._open(data_dir()), card)
-        self.log = push_button(tr("Open &log"), lambda: self._open(log_path()), card)
+        self.folder = push_button(tr("&Open folder"), lambda: self._open(data_dir(), data_dir()), card)
+        self.log = push_button(tr("Open &log"), lambda: self._open(log_path(), log_path().parent), card)
         self._rows.addWidget(ButtonRow((self.folder, self.log), card), self._rows.rowCount(), 0, 1, 2)
         self.content.addWidget(card)
         self.backup = BackupCard(settings, self)
@@ -103,10 +103,10 @@ class DataPage(SettingsPage):
         self._rows.addWidget(label, row, 0)
         self._rows.addWidget(shown, row, 1)
 
-    def _open(self, path: Path) -> None:
-        """Open a file or folder with the desktop's program for it; for a missing file, its folder."""
+    def _open(self, path: Path, folder: Path) -> None:
+        """Open a file or folder with the desktop's program for it; where it is missing, its `folder`."""
         try:
-            target = path if path.is_file() else ensure_dir(path.parent if path.suffix else path)
+            target = path if path.exists() else ensure_dir(folder)
         except EngineError as error:
             self.trouble.emit(error)
             return

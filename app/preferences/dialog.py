@@ -194,9 +194,6 @@ class PreferencesDialog(LaidOutDialog):
     @Slot(object)
     def reset(self, options: tuple[Option[Any], ...]) -> None:
         """Give options their defaults again; what they were can be had back for a while."""
-        for page in self.pages:
-            for binding in page.bindings.values():
-                binding.flush()
         before = {option.key: self._settings[option.key] for option in options}
         changed = [option for option in options if before[option.key] != option.default]
         if not changed:

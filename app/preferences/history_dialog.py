@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.calibrations import Row, compare, machine_text, moment_text, verdict
 from app.dialogs import show_error
-from app.i18n import tr
+from app.i18n import tr, tr_count
 from app.paths import profiles_dir
 from app.precision import precision_label
 from app.widgets.background import Background
@@ -184,8 +184,11 @@ def _counted(found: History) -> str:
     if not found.kept and not found.unreadable:
         return tr("Nothing has been calibrated yet.")
     if found.unreadable:
-        count = len(found.unreadable)
-        return tr("{count} calibrations cannot be read and are left as they are.", count=count)
+        return tr_count(
+            "{count} calibration cannot be read and is left as it is.",
+            "{count} calibrations cannot be read and are left as they are.",
+            len(found.unreadable),
+        )
     return ""
 
 

@@ -103,7 +103,7 @@ class SettingsPage(QWidget):
         self._unsubscribers.append(self.settings.subscribe(lambda *_: look()))
 
     def close_page(self) -> None:
-        """The dialog is being closed: save what is pending, let go of the settings. May be called again."""
+        """The dialog is being closed: let go of the settings. May be called again."""
         for row in self.rows.values():
             row.binding.release()
         while self._unsubscribers:

@@ -59,9 +59,8 @@ class ShortcutsPage(SettingsPage):
         self.take = push_button(tr("&Use them here instead"), self._take, self)
         self.take.hide()
         self._lay_out()
-        words = tr("keyboard keys hotkeys bindings commands")
-        self.add_place("shortcuts", tr("Shortcuts"), words, self.list, self.search)
         shortcuts.changed.connect(self._fill)
+        self._unsubscribers.append(lambda: shortcuts.changed.disconnect(self._fill))
         self._fill()
 
     def _lay_out(self) -> None:
@@ -75,12 +74,6 @@ class ShortcutsPage(SettingsPage):
         self.content.addWidget(ButtonRow((self.change, self.remove, self.reset, self.reset_all), self))
         words = tr("keys keyboard hotkeys accelerators bindings commands change")
         self.add_place("shortcuts", tr("Keyboard shortcuts"), words, self.list, self.search)
-
-    @Slot()
-    def close_page(self) -> None:
-        """Look at the keys no longer."""
-        super().close_page()
-        self._shortcuts.changed.disconnect(self._fill)
 
     @property
     def entry(self) -> Entry | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from os.path import isdir  # that of pathlib raises for a folder that one may not enter
 from pathlib import Path
 
 from app.i18n import tr
@@ -32,7 +33,7 @@ class SettingsMemory:
         path = self._settings.get(registry.MODEL_PATH)
         if not path:
             return Saved(choice)
-        return Saved(choice, Path(path), None if Path(path).is_dir() else _gone(Path(path)))
+        return Saved(choice, Path(path), None if isdir(path) else _gone(Path(path)))
 
     def remember_choice(self, choice: Choice) -> None:
         """Keep what was chosen.
@@ -64,7 +65,7 @@ class SettingsMemory:
 def is_needed(settings: SettingsStore) -> bool:
     """Whether the wizard has to run before there can be a chat: never finished, or the model is gone."""
     path = settings.get(registry.MODEL_PATH)
-    return not (settings.get(registry.WIZARD_COMPLETED) and path and Path(path).is_dir())
+    return not (settings.get(registry.WIZARD_COMPLETED) and path and isdir(path))
 
 
 def choice_text(choice: Choice) -> str:

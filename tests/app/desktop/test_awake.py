@@ -127,6 +127,30 @@ def test_the_macs_program_is_started_and_ended() -> None:
     started[0].stdin.close()
 
 
+def test_a_macs_program_that_does_not_end_holds_up_nothing() -> None:
+    class Stuck:
+        """Ends only when it is killed."""
+
+        killed = False
+
+        def terminate(self) -> None:
+            pass
+
+        def kill(self) -> None:
+            self.killed = True
+
+        def wait(self, timeout: float | None = None) -> int:
+            if not self.killed:
+                raise subprocess.TimeoutExpired("caffeinate", timeout or 0)
+            return -9
+
+    stuck = Stuck()
+    awake = MacAwake(lambda _: stuck)  # type: ignore[arg-type,return-value]
+    awake.hold("working")
+    awake.release()
+    assert stuck.killed
+
+
 def test_a_mac_without_the_program_goes_on() -> None:
     def start(command: list[str]) -> subprocess.Popen[bytes]:
         raise FileNotFoundError(command[0])

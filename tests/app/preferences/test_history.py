@@ -113,3 +113,13 @@ def test_loading_again_is_offered_after_taking_one_back(
     with qtbot.waitSignal(loaded_worker.loaded):
         page.reload.click()
     assert not page.reload_notice.isVisible()
+
+
+def test_one_that_cannot_be_read_is_counted_as_one(qtbot: QtBot) -> None:
+    folder = profiles_dir() / FOLDER
+    folder.mkdir(parents=True)
+    (folder / "odd-one.json").write_text("{", "utf-8")
+    dialog = HistoryDialog()
+    qtbot.addWidget(dialog)
+    qtbot.waitUntil(lambda: dialog.state.text().startswith("1 calibration cannot be read"))
+    dialog.reject()

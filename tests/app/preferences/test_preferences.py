@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.dialogs import MessageDialog
+from app.preferences.data_page import DataPage
 from app.preferences.dialog import PreferencesDialog
 from app.presets.store import PresetStore
 from app.settings import OPTIONS, SettingsStore, registry
@@ -154,6 +155,18 @@ class TestDataPage:
         assert [Path(url.toLocalFile()) for url in opened] == [data_dir, data_dir / "logs"]
         assert data_dir.is_dir()
 
+    def test_opens_a_data_folder_whose_name_has_an_ending(
+        self, qtbot: QtBot, settings: SettingsStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("FIDDLER_DATA_DIR", str(tmp_path / "fiddler.d"))
+        opened: list[QUrl] = []
+        monkeypatch.setattr(QDesktopServices, "openUrl", opened.append)
+        page = DataPage(settings, ScriptedKnowledge())
+        qtbot.addWidget(page)
+        page.folder.click()
+        assert [Path(url.toLocalFile()) for url in opened] == [tmp_path / "fiddler.d"]
+        page.close_page()
+
     @pytest.mark.qt_log_ignore("propagateSizeHints")
     def test_restores_the_defaults_after_asking(
         self, qtbot: QtBot, dialog: PreferencesDialog, settings: SettingsStore
@@ -167,6 +180,24 @@ class TestDataPage:
         assert settings.get(registry.THREADS) == 0
         assert settings.get(registry.MODEL_PATH) == "/models/starter"  # not a setting that the user chooses
         assert editor(dialog, "engine.threads").value() == 0
+
+
+@pytest.mark.parametrize("way", ["escape", "close button", "window"])
+def test_what_is_still_being_typed_is_kept_when_the_dialog_goes(
+    qtbot: QtBot, dialog: PreferencesDialog, settings: SettingsStore, way: str
+) -> None:
+    box = editor(dialog, "engine.threads")
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, "7")
+    assert settings.get(registry.THREADS) == 0
+    if way == "escape":
+        qtbot.keyClick(box, Qt.Key.Key_Escape)
+    elif way == "window":
+        dialog.close()
+    else:
+        dialog.close_button.click()
+    assert settings.get(registry.THREADS) == 7
 
 
 def test_a_closed_dialog_listens_no_more(dialog: PreferencesDialog, settings: SettingsStore) -> None:

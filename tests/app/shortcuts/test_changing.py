@@ -172,3 +172,8 @@ def test_the_zoom_has_its_keys_in_the_settings_too(
     assert settings.get(registry.ZOOM) == 100
     dialog.accept()
     QThreadPool.globalInstance().waitForDone(5000)
+
+
+def test_the_page_may_be_closed_again(page: ShortcutsPage) -> None:
+    page.close_page()
+    page.close_page()

@@ -98,3 +98,12 @@ def test_a_precision_that_does_not_exist_is_none() -> None:
     memory = SettingsMemory(settings)
     memory.remember_choice(Choice(Kind.STARTER, precision="int3"))
     assert memory.saved().choice == Choice(Kind.STARTER)
+
+
+def test_a_path_that_no_system_can_look_up_is_a_model_that_is_gone() -> None:
+    settings = SettingsStore(None)
+    memory = SettingsMemory(settings)
+    memory.remember_model(Path("/" + "x" * 300))  # as of a folder that one may not enter
+    memory.remember_completed()
+    assert is_needed(settings)
+    assert memory.saved().problem is not None
