@@ -23,7 +23,7 @@ _ARGUMENTS = "QString,uint,QString,QString,QString,QStringList,QVariantMap,int"
 
 
 class TrayNotices(QObject):
-    """An icon in the tray that comes with its notice and goes with a click, which brings the window forward."""
+    """An icon in the tray that comes with a notice; a click brings the window forward, and it goes."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)

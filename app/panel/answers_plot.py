@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
-    QAccessible,
     QFocusEvent,
     QHelpEvent,
     QKeyEvent,
@@ -22,7 +21,6 @@ from app.i18n import tr
 from app.panel.plot import Plot
 from app.panel.ticks import ticks
 from app.theme import theme
-from app.widgets.roles import set_role
 
 _LEAST, _MOST = 6.0, 28.0  # pixels of a bar with its gap
 
@@ -38,7 +36,6 @@ class AnswersPlot(Plot):
         self._current: int | None = None  # the one that is shown
         self._fixed = False  # whether the reader chose it
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        set_role(self, QAccessible.Role.Chart)
         self.setAccessibleName(tr("Speed of the answers in this chat"))
 
     def show_rates(self, rates: Sequence[float], current: int | None, *, fixed: bool) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPen
+from PySide6.QtGui import QAccessible, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.answers import short_number
 from app.i18n import tr
 from app.theme import theme
+from app.widgets.roles import set_role
 
 _SIDE = 4.0
 
@@ -19,6 +20,7 @@ class Plot(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.highest = 0.0
+        set_role(self, QAccessible.Role.Chart)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme().changed.connect(self.update)
 

@@ -18,6 +18,7 @@ from app.presets.store import PresetStore
 from app.presets.words import recommended, values_words
 from app.settings import SettingsStore, registry
 from app.theme import mark
+from app.widgets.announce import announce
 from app.widgets.buttons import push_button
 from app.widgets.folding import ButtonRow
 from app.widgets.labels import heading, hint
@@ -187,6 +188,7 @@ class AnswersPage(SettingsPage):
     def _tell(self, text: str) -> None:
         self.told.setText(text)
         self.told.show()
+        announce(self, text)
 
 
 def _words(preset: Preset, defaults: GenerationParams | None) -> str:

@@ -19,6 +19,7 @@ from app.i18n import tr, tr_count
 from app.paths import data_dir, documents_dir
 from app.settings import SettingsStore, registry
 from app.theme import mark
+from app.widgets.announce import announce
 from app.widgets.background import Background
 from app.widgets.buttons import push_button
 from app.widgets.folding import beside_buttons
@@ -105,6 +106,7 @@ class BackupCard(QFrame):
     def _say(self, text: str) -> None:
         self.state.setText(text)
         self.state.show()
+        announce(self, text)
 
     @Slot()
     def _ask_target(self) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
 from pytestqt.qtbot import QtBot
 
 from app.panel.answers_plot import AnswersPlot
@@ -125,3 +126,10 @@ def test_the_pace_is_a_curve_once_there_is_enough_of_it(qtbot: QtBot) -> None:
         "Within the answer: from 2.0 to 10.0 tokens per second, 10.0 at its beginning, 10.0 at its end."
     )
     assert not plot.grab().isNull()
+
+
+@pytest.mark.parametrize("kind", [AnswersPlot, PacePlot])
+def test_a_plot_is_a_chart_to_screen_readers(qtbot: QtBot, kind: type[AnswersPlot | PacePlot]) -> None:
+    plot = kind()
+    qtbot.addWidget(plot)
+    assert QAccessible.queryAccessibleInterface(plot).role() is QAccessible.Role.Chart

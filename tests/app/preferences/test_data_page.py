@@ -39,12 +39,20 @@ def message(qtbot: QtBot, dialog: PreferencesDialog) -> MessageDialog:
 
 
 def test_backs_up_says_so_and_restores_after_asking(
-    qtbot: QtBot, dialog: PreferencesDialog, chat: str, tmp_path: Path, data_dir: Path
+    qtbot: QtBot,
+    dialog: PreferencesDialog,
+    chat: str,
+    tmp_path: Path,
+    data_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("app.preferences.backup_card.announce", lambda _owner, text: said.append(text))
     dialog.show_page(dialog.data)
     card = dialog.data.backup
     card.back_up_to(tmp_path / "b.zip")
     qtbot.waitUntil(lambda: "1 chat" in card.state.text())
+    assert said == [card.state.text()]
     card.restore_from(tmp_path / "b.zip")
     question = message(qtbot, dialog)
     assert not (data_dir / "restore.json").exists()  # not before the answer
