@@ -16,6 +16,7 @@ from app.storage.database import connect
 from app.storage.errors import DamagedError, Notice
 from app.storage.salvage import Salvaged, salvage
 from app.storage.schema import migrate
+from engine.files import flush_directory
 
 # The file first: while it is in its place, nothing of it has been moved and the rescue can begin again.
 _SUFFIXES = ("", "-wal", "-shm")
@@ -31,6 +32,7 @@ def replace_damaged(path: Path, now: datetime, error: DamagedError) -> Notice:
     os.replace(rescuing, _beside(path, "rescued"))
     aside = _set_aside(path, now)
     os.replace(_beside(path, "rescued"), path)
+    flush_directory(path.parent)  # what is saved from now on is in the new file
     return _notice(error, aside, rescued)
 
 
@@ -45,6 +47,7 @@ def finish_replacing(path: Path, now: datetime) -> Notice | None:
         return None
     _set_aside(path, now)  # the damaged file's log, which would be taken for the new one's
     os.replace(rescued, path)
+    flush_directory(path.parent)
     return Notice(
         _replaced(),
         why=tr("The program ended while it was rescuing them; now the rest has been done."),

@@ -16,6 +16,7 @@ from pathlib import Path
 from app.i18n import tr
 from app.storage.database import create_private
 from app.storage.errors import DamagedError, StorageError
+from engine.files import flush_directory
 
 APPLICATION_ID = 0x46694368  # "FiCh" in the file's header: says whose database this is
 
@@ -219,6 +220,7 @@ def back_up(connection: sqlite3.Connection, path: Path, now: datetime) -> Path:
         with closing(sqlite3.connect(temporary)) as copy:
             connection.backup(copy)
         os.replace(temporary, target)
+        flush_directory(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
     return target

@@ -296,3 +296,37 @@ def test_damaged_chats_that_cannot_be_replaced_are_shown_as_far_as_they_go(
     assert len(found) > len(texts) / 2
     assert usable(opened.store)
     opened.store.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are flushed by the file system there")
+@pytest.mark.parametrize("damaged", [True, False])
+def test_a_power_cut_finds_the_new_files_under_their_names(
+    database: Path, clock: Any, monkeypatch: pytest.MonkeyPatch, damaged: bool
+) -> None:
+    filled(database, clock, chats=1, messages=3)
+    if damaged:
+        overwrite(database, 2 * PAGE, b"\xee" * PAGE)
+    else:  # of an older version: a copy is made before it is changed
+        released = Path(__file__).parent / "released" / "v1.sql"
+        database.unlink()
+        with closing(sqlite3.connect(database)) as connection:
+            connection.executescript(released.read_text("utf-8"))
+    steps: list[str] = []
+    replace, fsync = os.replace, os.fsync
+
+    def renaming(source: Path, target: Path) -> None:
+        steps.append("rename")
+        replace(source, target)
+
+    def syncing(handle: int) -> None:
+        if os.path.samestat(os.fstat(handle), database.parent.stat()):
+            steps.append("flush")
+        fsync(handle)
+
+    monkeypatch.setattr(os, "replace", renaming)
+    monkeypatch.setattr(os, "fsync", syncing)
+    opened = open_store(database, clock)
+    assert len(opened.notices) == 1
+    assert "rename" in steps
+    assert steps[-1] == "flush"
+    opened.store.close()
