@@ -48,7 +48,7 @@ class SettingsPage(QWidget):
         heading = title(name, self)
         heading.setContentsMargins(_INDENT, 0, 0, 8)
         self.content.addWidget(heading)
-        self._unsubscribers: list[Callable[[], None]] = []
+        self._unsubscribers: list[Callable[[], object]] = []
 
     @property
     def bindings(self) -> dict[str, Binding]:
