@@ -12,7 +12,7 @@ from app.i18n import tr
 from app.preferences.page import SettingsPage
 from app.presets.dialog import PresetDialog
 from app.presets.files import PresetFiles
-from app.presets.name_dialog import NameDialog
+from app.presets.name_dialog import NameDialog, ask_name, ask_new_name
 from app.presets.preset import ChatSetup, Preset
 from app.presets.store import PresetStore
 from app.presets.words import recommended, values_words
@@ -95,19 +95,11 @@ class AnswersPage(SettingsPage):
             setup = ChatSetup("", values.system_prompt, values.parameters)
             self._select(self._presets.add(name, setup).id)
 
-        return self._ask(tr("New preset"), "", save)
+        return ask_name(tr("New preset"), save, self)
 
     def ask_new_name(self) -> NameDialog | None:
         """Give the chosen preset another name."""
-        preset = self._current
-        if preset is None or preset.shipped:
-            return None
-        return self._ask(tr("Rename preset"), preset.name, lambda name: self._presets.rename(preset.id, name))
-
-    def _ask(self, title: str, name: str, save: Callable[[str], object]) -> NameDialog:
-        dialog = NameDialog(title, name, save, self)
-        dialog.open()
-        return dialog
+        return ask_new_name(self._presets, self._current, self)
 
     @property
     def _current(self) -> Preset | None:

@@ -11,7 +11,7 @@ from app.chat.undo_bar import UndoBar
 from app.dialogs import show_error
 from app.i18n import tr
 from app.presets.files import PresetFiles
-from app.presets.name_dialog import NameDialog
+from app.presets.name_dialog import NameDialog, ask_name, ask_new_name
 from app.presets.preset import ChatSetup, Preset, is_as_preset
 from app.presets.store import PresetStore
 from app.widgets.buttons import push_button
@@ -113,19 +113,11 @@ class PresetBar(QWidget):
         def save(name: str) -> None:
             self.kept.emit(self._store.add(name, self._setup()))
 
-        return self._ask(tr("Save as preset"), "", save)
+        return ask_name(tr("Save as preset"), save, self)
 
     def ask_new_name(self) -> NameDialog | None:
         """Give the chosen preset another name."""
-        preset = self._current()
-        if preset is None:
-            return None
-        return self._ask(tr("Rename preset"), preset.name, lambda name: self._store.rename(preset.id, name))
-
-    def _ask(self, title: str, name: str, save: Callable[[str], object]) -> NameDialog:
-        dialog = NameDialog(title, name, save, self)
-        dialog.open()
-        return dialog
+        return ask_new_name(self._store, self._current(), self)
 
     def _current(self) -> Preset | None:
         return self._store.find(self._setup().preset)

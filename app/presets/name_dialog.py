@@ -1,4 +1,4 @@
-"""Asks for a preset's name; stays open, and says why, until it can be used."""
+"""Asks for a preset's name, of a new one or of one that gets another; stays open until it can be used."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from app.i18n import tr
-from app.presets.preset import NAME_CHARACTERS
+from app.presets.preset import NAME_CHARACTERS, Preset
+from app.presets.store import PresetStore
 from app.theme import mark
+from app.widgets.announce import announce
 from app.widgets.labels import TextLabel
 from engine.errors import EngineError
 
@@ -54,7 +56,27 @@ class NameDialog(QDialog):
         except EngineError as error:
             self.complaint.setText(str(error))
             self.complaint.show()
+            announce(self.field, str(error))
             self.resize(self.width(), self.heightForWidth(self.width()))
             self.field.setFocus()
             return
         super().accept()
+
+
+def ask_name(title: str, save: Callable[[str], object], parent: QWidget) -> NameDialog:
+    """Ask for the name of a new preset, which `save` makes."""
+    return _opened(NameDialog(title, "", save, parent))
+
+
+def ask_new_name(store: PresetStore, preset: Preset | None, parent: QWidget) -> NameDialog | None:
+    """Give a preset another name; None where there is none that could have one."""
+    if preset is None or preset.shipped:
+        return None
+    return _opened(
+        NameDialog(tr("Rename preset"), preset.name, lambda name: store.rename(preset.id, name), parent)
+    )
+
+
+def _opened(dialog: NameDialog) -> NameDialog:
+    dialog.open()
+    return dialog
