@@ -102,7 +102,7 @@ class MainWindow(DropWindow):
         self.menus = Menus(self)
         add_menus(self.menus, self)
         self._states = MenuStates(self.menus)
-        self.shortcuts = Shortcuts(self.menus, settings, self)
+        self.shortcuts = Shortcuts(self.menus, settings, self, lent=("zoom_in", "zoom_out", "zoom_reset"))
         self.overlay = ShortcutsOverlay(self.shortcuts, self)
         self._connect_session()
         self._connect_model()

@@ -76,8 +76,6 @@ class PreferencesDialog(LaidOutDialog):
         self.chats = ChatsPage(settings)
         self.appearance = AppearancePage(settings)
         self.shortcuts = ShortcutsPage(settings, shortcuts) if shortcuts is not None else None
-        if shortcuts is not None:  # seen at once, and the page about it names them
-            shortcuts.lend(self, "zoom_in", "zoom_out", "zoom_reset")
         self.desktop = DesktopPage(settings)
         self.data = DataPage(settings, knowledge)
         self.data.restart_requested.connect(self.restart_requested)

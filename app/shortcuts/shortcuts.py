@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
 from app.menus import Menus, plain_text
 from app.settings import SettingsStore, registry
@@ -20,13 +22,21 @@ from app.shortcuts.words import fixed_entries
 
 
 class Shortcuts(QObject):
-    """The keys as they are now. What changes them raises `FileError` if it cannot be saved."""
+    """The keys as they are now. What changes them raises `FileError` if it cannot be saved.
+
+    The commands `lent` can be given by their keys in every dialog, too: while one is open, the menus hear
+    nothing, and whoever cannot read it has to zoom just there.
+    """
 
     changed = Signal()
 
-    def __init__(self, menus: Menus, settings: SettingsStore, parent: QObject) -> None:
+    def __init__(
+        self, menus: Menus, settings: SettingsStore, parent: QObject, *, lent: Sequence[str] = ()
+    ) -> None:
         super().__init__(parent)
         self._menus, self._settings = menus, settings
+        self._lent = [menus.actions[name] for name in lent]
+        QApplication.instance().focusChanged.connect(self._on_focus_changed)  # type: ignore[union-attr]
         self.destroyed.connect(settings.subscribe(self._on_setting))
         self._apply()
 
@@ -39,10 +49,6 @@ class Shortcuts(QObject):
         ]
         fixed = fixed_entries(send_on_enter=self._settings.get(registry.SEND_ON_ENTER))
         return arrange([*commands, *fixed], self._changes())
-
-    def lend(self, window: QWidget, *names: str) -> None:
-        """Let commands be given by their keys in a window, too, in front of which the menus hear nothing."""
-        window.addActions([self._menus.actions[name] for name in names])
 
     def objection(self, name: str, keys: str) -> Objection | None:
         """What speaks against giving these keys to a command."""
@@ -80,6 +86,12 @@ class Shortcuts(QObject):
         if key in (registry.SHORTCUTS.key, registry.SEND_ON_ENTER.key):
             self._apply()
             self.changed.emit()
+
+    @Slot(QWidget, QWidget)
+    def _on_focus_changed(self, _before: QWidget | None, now: QWidget | None) -> None:
+        window = None if now is None else now.window()
+        if isinstance(window, QDialog):
+            window.addActions(self._lent)  # again does no harm
 
     def _apply(self) -> None:
         for entry in self.entries():

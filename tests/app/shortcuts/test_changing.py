@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import Qt, QThreadPool
-from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QPushButton, QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.preferences.dialog import PreferencesDialog
@@ -155,6 +155,25 @@ def test_a_command_that_leads_elsewhere_closes_the_overlay(qtbot: QtBot, window:
     window.menus.actions["find"].trigger()
     assert window.overlay.isHidden()
     assert QApplication.focusWidget() is window.sidebar.search
+
+
+@pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)")  # the offscreen platform's remarks
+@pytest.mark.parametrize("command", ["about", "export", "parameters", "deleted", "log_window"])
+def test_the_zoom_has_its_keys_in_dialogs_too(
+    qtbot: QtBot, window: MainWindow, settings: SettingsStore, command: str
+) -> None:
+    window.shortcuts.give("zoom_in", "Ctrl+Alt+Z")
+    window.menus.actions[command].trigger()
+    (dialog,) = [shown for shown in window.findChildren(QDialog) if shown.isVisible()]
+    with qtbot.waitActive(dialog):
+        dialog.activateWindow()
+    qtbot.waitUntil(lambda: dialog.isAncestorOf(QApplication.focusWidget() or QWidget()), timeout=5000)
+    control, alt = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.AltModifier
+    qtbot.keyClick(dialog, Qt.Key.Key_Z, control | alt)
+    assert settings.get(registry.ZOOM) == 110
+    qtbot.keyClick(dialog, Qt.Key.Key_0, Qt.KeyboardModifier.ControlModifier)
+    assert settings.get(registry.ZOOM) == 100
+    dialog.reject()
 
 
 def test_the_zoom_has_its_keys_in_the_settings_too(
