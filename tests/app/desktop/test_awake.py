@@ -3,6 +3,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from app.desktop.awake import Answered, LinuxAwake, MacAwake, WindowsAwake
 
 
@@ -151,10 +153,18 @@ def test_a_macs_program_that_does_not_end_holds_up_nothing() -> None:
     assert stuck.killed
 
 
-def test_a_mac_without_the_program_goes_on() -> None:
+def test_a_mac_without_the_program_goes_on_and_notes_it(caplog: pytest.LogCaptureFixture) -> None:
+    tried: list[str] = []
+
     def start(command: list[str]) -> subprocess.Popen[bytes]:
+        tried.append(command[0])
         raise FileNotFoundError(command[0])
 
     awake = MacAwake(start)
     awake.hold("working")
     awake.release()
+    awake.hold("working")  # it may have been installed meanwhile
+    assert tried == ["/usr/bin/caffeinate"] * 2
+    assert [record.getMessage() for record in caplog.records] == [
+        "the computer may fall asleep: /usr/bin/caffeinate"
+    ] * 2

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QApplication, QStyle
 from pytestqt.qtbot import QtBot
 
@@ -50,8 +52,19 @@ def test_without_a_screen_reader_nothing_is_said(
     assert said == []
 
 
-def test_a_text_can_be_said_in_the_views_name(window: MainWindow) -> None:
-    announce(window.page.view, "One sentence.")  # Qt would warn, and so fail this test, of an event amiss
+def test_a_text_is_said_politely_in_the_views_name(
+    window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[QAccessibleAnnouncementEvent] = []
+    politely = QAccessible.AnnouncementPoliteness
+    listening = SimpleNamespace(AnnouncementPoliteness=politely, updateAccessibility=events.append)
+    monkeypatch.setattr("app.widgets.announce.QAccessible", listening)
+    announce(window.page.view, "One sentence.")
+    (event,) = events
+    assert event.object() is window.page.view
+    assert event.message() == "One sentence."
+    assert event.politeness() is politely.Polite
+    QAccessible.updateAccessibility(event)  # Qt would warn, and so fail this test, of an event amiss
 
 
 @pytest.fixture
