@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from app.i18n import tr
 from app.panel.bars import Ink, Part, StackedBar, Swatch
+from app.widgets.folding import FoldingLayout
+
+_NAME_CHARACTERS = 16  # that a name has beside its figures; in a narrower panel these are below it
 
 
 @dataclass(frozen=True)
@@ -23,13 +27,20 @@ class Entry:
     ink: Ink
 
 
+class _Row(NamedTuple):
+    swatch: Swatch
+    words: QWidget  # the name and the figures
+    name: QLabel
+    figures: QLabel
+
+
 class LegendBar(QWidget):
     """Shows entries; rows are made once and reused, and those that are not needed hide."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.bar = StackedBar(tall=True)
-        self._rows: list[tuple[Swatch, QLabel, QLabel]] = []
+        self._rows: list[_Row] = []
         self._legend = QGridLayout()
         self._legend.setHorizontalSpacing(8)
         self._legend.setVerticalSpacing(3)
@@ -43,7 +54,7 @@ class LegendBar(QWidget):
     @property
     def texts(self) -> list[str]:
         """The figures of the legend's visible rows."""
-        return [figures.text() for _, _, figures in self._rows if not figures.isHidden()]
+        return [row.figures.text() for row in self._rows if not row.words.isHidden()]
 
     def set_entries(self, entries: Sequence[Entry]) -> None:
         """Show other entries."""
@@ -51,7 +62,7 @@ class LegendBar(QWidget):
             self._add_row()
         for index, row in enumerate(self._rows):
             shown = index < len(entries)
-            for widget in row:
+            for widget in (row.swatch, row.words):
                 if widget.isHidden() is shown:
                     widget.setVisible(shown)
             if shown:
@@ -63,19 +74,23 @@ class LegendBar(QWidget):
         self.bar.setAccessibleName(", ".join(words))
 
     def _add_row(self) -> None:
-        row = (Swatch(Ink("muted")), QLabel(), QLabel())
-        number = len(self._rows)
-        top = Qt.AlignmentFlag.AlignTop
-        self._legend.addWidget(row[0], number, 0, top)
-        self._legend.addWidget(row[1], number, 1)
-        self._legend.addWidget(row[2], number, 2, top | Qt.AlignmentFlag.AlignRight)
-        row[1].setWordWrap(True)  # a long name takes two lines on a narrow panel
-        for label in row[1:]:
+        words = QWidget()
+        row = _Row(Swatch(Ink("muted")), words, QLabel(words), QLabel(words))
+        least = self.fontMetrics().averageCharWidth() * _NAME_CHARACTERS
+        layout = FoldingLayout(words, least=least, top=True)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        row.name.setWordWrap(True)
+        for label in (row.name, row.figures):
             label.setTextFormat(Qt.TextFormat.PlainText)
+            layout.addWidget(label)
+        number = len(self._rows)
+        self._legend.addWidget(row.swatch, number, 0, Qt.AlignmentFlag.AlignTop)
+        self._legend.addWidget(words, number, 1)
         self._rows.append(row)
 
     @staticmethod
-    def _fill_row(row: tuple[Swatch, QLabel, QLabel], entry: Entry) -> None:
-        row[0].set_parts([Part(1.0, entry.ink)])
-        row[1].setText(entry.name)
-        row[2].setText(entry.figures)
+    def _fill_row(row: _Row, entry: Entry) -> None:
+        row.swatch.set_parts([Part(1.0, entry.ink)])
+        row.name.setText(entry.name)
+        row.figures.setText(entry.figures)

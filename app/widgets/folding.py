@@ -17,13 +17,14 @@ class FoldingLayout(ItemLayout):
     """The layout of the two widgets that are added to it.
 
     With a `lead`, the first has that width (pixels) beside the second, which gets the rest. Without, the
-    second, such as buttons, has the width that it would like and is halfway up the first. The first gets the
-    rest then, at least `least` pixels.
+    second, such as buttons, has the width that it would like and is halfway up the first, or beside its
+    first line (`top`). The first gets the rest then, at least `least` pixels.
     """
 
-    def __init__(self, parent: QWidget, *, lead: int = 0, least: int = 0) -> None:
+    def __init__(self, parent: QWidget, *, lead: int = 0, least: int = 0, top: bool = False) -> None:
         super().__init__(parent, spacing=12)
         self._lead, self._least = lead, least
+        self._top = top or bool(lead)
 
     def heightForWidth(self, width: int) -> int:
         """The height of the higher part, or of both."""
@@ -81,7 +82,7 @@ class FoldingLayout(ItemLayout):
         left = self._lead or width - self.spacing() - second.sizeHint().width()
         right = width - self.spacing() - left
         heights = _height(first, left), _height(second, right)
-        down = 0 if self._lead else max(0, heights[0] - heights[1]) // 2
+        down = 0 if self._top else max(0, heights[0] - heights[1]) // 2
         return [
             QRect(0, 0, left, heights[0] if self._lead else max(heights)),
             QRect(left + self.spacing(), down, right, heights[1]),

@@ -179,6 +179,7 @@ def _table(parent: QWidget) -> QTableWidget:
     table.setShowGrid(False)
     table.setFrameShape(QFrame.Shape.NoFrame)
     table.verticalHeader().hide()
+    table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     header = table.horizontalHeader()
     header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
     for column in (1, 2):
