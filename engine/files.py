@@ -1,4 +1,4 @@
-"""Write files so that a crash, a power cut or a full disk leaves the old content or the new; open chosen ones."""
+"""Write files so that a crash or a full disk leaves the old content or the new; open what was chosen."""
 
 from __future__ import annotations
 
