@@ -224,6 +224,10 @@ class WizardController(QObject):
 
     def _on_detected(self, hardware: Hardware) -> None:
         self._offers.clear()  # worked out for other figures
+        for planner in self._planners.values():
+            planner.forget()
+            planner.deleteLater()
+        self._planners.clear()
         self.send(Detected(hardware))
 
     def _on_detect_failed(self, error: EngineError) -> None:

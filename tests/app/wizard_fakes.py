@@ -158,6 +158,7 @@ class ScriptedKnowledge:
     bad_folders: dict[Path, EngineError] = field(default_factory=dict)
     disk_needed: int | None = None  # None: as the model's size
     plans: list[Choice] = field(default_factory=list)
+    offer_gate: threading.Event | None = None  # working out an offer waits for it
 
     def detect(self, *, quick: bool = False) -> Hardware:
         if self.detect_gate is not None:
@@ -168,6 +169,8 @@ class ScriptedKnowledge:
 
     def offer(self, choice: Choice, hardware: Hardware, options: LoadOptions) -> Offer:
         self.plans.append(choice)
+        if self.offer_gate is not None:
+            assert self.offer_gate.wait(10)
         entry = entry_of(choice)
         folder = choice.folder or Path("/mnt/data/fiddler-chat/models/starter")
         if folder in self.bad_folders:

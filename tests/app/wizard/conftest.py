@@ -109,7 +109,8 @@ def open_wizard(
 
     yield opened
     worker.cancel()
-    for gate in (factory.load_gate, factory.calibrate_gate, factory.download_gate, knowledge.detect_gate):
+    gates = (factory.load_gate, factory.calibrate_gate, factory.download_gate)
+    for gate in (*gates, knowledge.detect_gate, knowledge.offer_gate):
         if gate is not None:
             gate.set()
     QThreadPool.globalInstance().waitForDone(5000)

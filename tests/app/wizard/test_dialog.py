@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QThreadPool
 from PySide6.QtWidgets import QDialog
 
 from app.dialogs import MessageDialog
@@ -22,6 +23,7 @@ from engine.errors import (
     FileError,
     ShortageError,
 )
+from engine.options import LoadOptions
 from tests.app.fakes import ScriptedFactory
 from tests.app.wizard.access import (
     Open,
@@ -217,3 +219,35 @@ def test_settings_that_cannot_be_saved_are_reported_and_do_not_stop_the_wizard(
     wizard.wait_step(Step.CALIBRATE)
     for message in wizard.dialog.findChildren(MessageDialog):
         message.close()
+
+
+@pytest.fixture
+def many_threads() -> Iterator[None]:
+    """As on a computer with more cores than there are plans to work out."""
+    pool = QThreadPool.globalInstance()
+    before = pool.maxThreadCount()
+    pool.setMaxThreadCount(8)
+    yield
+    pool.setMaxThreadCount(before)
+
+
+def test_plans_for_a_computer_that_has_changed_meanwhile_are_not_shown(
+    many_threads: None, open_wizard: Open
+) -> None:
+    wizard = open_wizard()
+    wizard.wait(wizard.dialog.next.isEnabled)
+    gate = wizard.knowledge.offer_gate = threading.Event()
+    wizard.click(wizard.dialog.next)
+    wizard.wait_step(Step.PLAN)
+    wizard.click(wizard.dialog.back)
+    wizard.wait_step(Step.COMPUTER)
+    wizard.knowledge.hardware = WORKSTATION
+    wizard.click(computer(wizard).again)
+    wizard.wait(lambda: wizard.state.hardware is WORKSTATION)
+    gate.set()
+    QThreadPool.globalInstance().waitForDone(5000)
+    wizard.click(wizard.dialog.next)
+    wizard.wait_step(Step.PLAN)
+    wizard.wait(wizard.dialog.next.isEnabled)
+    for choice, offer in wizard.dialog.controller.offers.items():
+        assert offer == wizard.knowledge.offer(choice, WORKSTATION, LoadOptions())
