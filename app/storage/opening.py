@@ -83,15 +83,20 @@ def open_in_memory(copy_of: Path | None = None, clock: Callable[[], datetime] = 
     It begins with a copy of the chats at `copy_of`, as far as they can be read: those of a folder that became
     read-only can then still be looked up.
     """
-    connection = connect(None)
-    memory = Path(":memory:")
     if copy_of is not None:
+        connection = connect(None)
         try:
             _copy_into(connection, copy_of, clock())
-            migrate(connection, memory, clock())
+            opened = _in_memory(connection, clock)
+            opened.store.conversations(archived=None)  # damage may lie where no check looks
+            return opened
         except (*UNREADABLE, OSError, StorageError):
             connection.close()
-            connection = connect(None)
+    return _in_memory(connect(None), clock)
+
+
+def _in_memory(connection: sqlite3.Connection, clock: Callable[[], datetime]) -> Opened:
+    memory = Path(":memory:")
     migrate(connection, memory, clock())
     store = ChatStore(connection, memory, Run(None), clock)
     store.recover_interrupted()

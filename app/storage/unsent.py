@@ -23,9 +23,10 @@ class Unsent(Store):
             return self._draft(conversation_id)
 
     def save_draft(self, conversation_id: int | None, text: str) -> None:
-        """Keep what is typed; empty removes it."""
+        """Keep what is typed; empty removes it. Not for a chat that is gone."""
         with transaction(self._db, self.path, tr("The draft could not be saved.")):
-            self._keep_draft(conversation_id, text)
+            if self._is_there(conversation_id):
+                self._keep_draft(conversation_id, text)
 
     def next_message(self, conversation_id: int | None) -> str:
         """What waits to be sent in a chat."""
@@ -66,6 +67,10 @@ class Unsent(Store):
                 self._db.execute(insert, (clean_text(text), message_id))
 
     # Inside a transaction
+
+    def _is_there(self, conversation_id: int | None) -> bool:
+        query = "SELECT ? IS NULL OR EXISTS (SELECT 1 FROM conversation WHERE id = ?)"
+        return bool(self._db.execute(query, (conversation_id, conversation_id)).fetchone()[0])
 
     def _draft(self, conversation_id: int | None) -> str:
         parts = (self._unsent(table, conversation_id) for table in ("draft_files", "draft"))

@@ -157,3 +157,23 @@ def test_in_memory_everything_works_but_the_file() -> None:
     assert usable(opened.store)
     assert opened.store.recover_interrupted() == []
     opened.store.close()
+
+
+@pytest.mark.parametrize("operation", ["recover_interrupted", "conversations"])
+def test_a_copy_that_fails_later_leaves_an_empty_store_and_the_program_goes_on(
+    database: Path, clock: Any, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    filled(database, clock, chats=1, messages=1)
+    real, calls = getattr(ChatStore, operation), []
+
+    def damaged_once(store: ChatStore, **which: Any) -> Any:
+        calls.append(operation)
+        if len(calls) == 1:
+            raise StorageError("The chats could not be read.", why="A page is damaged.")
+        return real(store, **which)
+
+    monkeypatch.setattr(ChatStore, operation, damaged_once)
+    opened = open_in_memory(database, clock)
+    assert opened.store.conversations() == []
+    assert usable(opened.store)
+    opened.store.close()

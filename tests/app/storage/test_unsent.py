@@ -71,3 +71,11 @@ def test_a_draft_of_an_older_version_has_its_files_among_the_words(store: ChatSt
     store.save_draft(None, compose([note, *parse(old).attachments], "And then?"))
     assert parse(store.draft(None)).text == "And then?"
     assert [file.name for file in parse(store.draft(None)).attachments] == ["note.txt", "old.txt"]
+
+
+def test_a_draft_of_a_chat_that_is_gone_for_good_is_no_trouble(store: ChatStore) -> None:
+    chat = store.create_conversation().id
+    store.delete(chat)
+    store.remove_for_good([chat], [])
+    store.save_draft(chat, compose([Attachment("note.txt", "x")], "typed"))  # else it is tried each second
+    assert store.draft(chat) == ""
