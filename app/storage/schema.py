@@ -110,10 +110,10 @@ _VERSION_4 = (
     " CHECK (seen_from IS NULL OR typeof(seen_from) = 'integer')",
 )
 
-# `edit` is what a message's text is being changed to. It is written whole, attached files too, each second while
-# somebody types: with 1 MB that takes 15 ms in the storage's thread and 2 MB of the log, measured on two cores, and
-# edits of such messages are rare. `deleted_turn` keeps a question with its answers, as JSON, until they are gone for
-# good (`trash`).
+# `edit` is what a message's text is being changed to. It is written whole, attached files too, each second
+# while somebody types: 1 MB takes 15 ms in the storage's thread and 2 MB of the log (measured on two cores),
+# and edits of such messages are rare. `deleted_turn` keeps a question with its answers, as JSON, until they
+# are gone for good (`trash`).
 _VERSION_5 = (
     """
     CREATE TABLE edit (
