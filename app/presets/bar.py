@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QPoint, QSignalBlocker, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
 
 from app.chat.undo_bar import UndoBar
@@ -14,7 +14,7 @@ from app.presets.files import PresetFiles
 from app.presets.name_dialog import NameDialog, ask_name, ask_new_name
 from app.presets.preset import ChatSetup, Preset, is_as_preset
 from app.presets.store import PresetStore
-from app.widgets.buttons import push_button
+from app.widgets.buttons import pop_up_below, push_button
 from app.widgets.literal import as_label
 from app.widgets.wheel import guard_wheel
 from engine.errors import EngineError
@@ -50,7 +50,7 @@ class PresetBar(QWidget):
         self.more = QPushButton(tr("&More"), self)
         self.more.setAutoDefault(False)
         self.more.setAccessibleName(tr("More about presets"))
-        self.more.clicked.connect(self._show_menu)
+        self.more.clicked.connect(lambda: pop_up_below(self.more, self.menu()))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
@@ -127,11 +127,6 @@ class PresetBar(QWidget):
         preset = self._store.find(self.box.itemData(index) or "")
         if preset is not None:
             self.chosen.emit(preset)
-
-    def _show_menu(self) -> None:
-        menu = self.menu()
-        menu.aboutToHide.connect(menu.deleteLater)
-        menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height())))
 
     def _back(self) -> None:
         preset = self._current()

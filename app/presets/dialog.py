@@ -12,7 +12,7 @@ from app.dialogs import confirm, show_error
 from app.i18n import tr
 from app.presets.bar import PresetBar
 from app.presets.form import ParametersForm
-from app.presets.preset import ChatSetup, Preset, take_preset
+from app.presets.preset import ChatSetup, Preset, replaces_own, take_preset
 from app.presets.store import PresetStore
 from app.presets.words import recommended
 from app.theme import mark
@@ -128,16 +128,22 @@ class ParametersDialog(SetupDialog):
 
     @Slot(object)
     def _choose(self, preset: Preset) -> None:
-        setup = self.form.setup
-        self.form.show_setup(take_preset(setup, self._store.find(setup.preset), preset))
+        setup, before = self.form.setup, self._store.find(self.form.setup.preset)
+        taken = take_preset(setup, before, preset)
+        self._show(taken)
+        if replaces_own(setup, before, taken):
+            done = tr("Took the values of “{name}” in place of yours.", name=preset.label)
+            self.undo.offer(done, lambda: self._show(setup))
+
+    def _show(self, setup: ChatSetup) -> None:
+        self.form.show_setup(setup)
         self.bar.refresh()
 
     @Slot(object)
     def _keep(self, preset: Preset) -> None:
         """The values were saved in a preset: they are that one's now."""
         setup = self.form.setup
-        self.form.show_setup(ChatSetup(preset.id, setup.system_prompt, setup.parameters))
-        self.bar.refresh()
+        self._show(ChatSetup(preset.id, setup.system_prompt, setup.parameters))
 
 
 class PresetDialog(SetupDialog):

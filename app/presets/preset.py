@@ -57,6 +57,15 @@ def take_preset(setup: ChatSetup, before: Preset | None, chosen: Preset) -> Chat
     return setup_from(chosen)
 
 
+def replaces_own(setup: ChatSetup, before: Preset | None, taken: ChatSetup) -> bool:
+    """Whether values that the user set are neither those of the preset before nor among the `taken` ones."""
+    known = [taken] if before is None else [taken, setup_from(before)]
+    prompt = bool(setup.system_prompt.strip()) and setup.system_prompt not in [
+        one.system_prompt for one in known
+    ]
+    return prompt or setup.parameters not in [one.parameters for one in known]
+
+
 def is_as_preset(setup: ChatSetup, preset: Preset) -> bool:
     """Whether the chat's values are still those of the preset (that without a prompt leaves the chat's)."""
     prompt = setup.system_prompt == preset.system_prompt or not preset.system_prompt.strip()

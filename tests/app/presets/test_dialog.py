@@ -123,6 +123,20 @@ def test_a_chosen_preset_fills_the_form_and_leaves_a_written_prompt(dialog: Para
     assert dialog.form.setup == ChatSetup("balanced")
 
 
+def test_own_values_that_a_preset_replaced_can_be_had_again(dialog: ParametersDialog) -> None:
+    choose(dialog, "creative")
+    assert dialog.undo.isHidden()  # the prompt stays, and the values were those of a preset
+    dialog.form.numbers["top_k"].setValue(40)
+    dialog.form.prompt.setPlainText("My long prompt.")
+    mine = dialog.form.setup
+    choose(dialog, "code")
+    assert dialog.form.prompt.toPlainText() != "My long prompt."
+    assert dialog.undo.isVisible()
+    dialog.undo.button.click()
+    assert dialog.form.setup == mine
+    assert dialog.bar.box.currentText() == "Creative, changed"
+
+
 def test_a_search_switches_off_what_has_no_effect(dialog: ParametersDialog) -> None:
     dialog.form.numbers["beams"].setValue(4)
     assert not dialog.form.numbers["temperature"].isEnabled()
