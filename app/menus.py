@@ -61,29 +61,13 @@ def _without_argument(run: Handler) -> Callable[[bool], None]:
     return slot
 
 
-class _InfoDialog(QDialog):
-    """Something to read, with one button; deletes itself when it is closed."""
-
-    def __init__(self, title: str, parent: QWidget | None) -> None:
-        super().__init__(parent)
-        self.setWindowTitle(title)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.content = QVBoxLayout()
-        self.content.setSpacing(14)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 20, 24, 16)
-        column.setSpacing(16)
-        column.addLayout(self.content)
-        column.addWidget(buttons)
-
-
-class AboutDialog(_InfoDialog):
-    """What this program is, its version, and whose ideas it stands on."""
+class AboutDialog(QDialog):
+    """What this program is, its version, and whose ideas it stands on; deletes itself when it is closed."""
 
     def __init__(self, version: str, parent: QWidget | None = None) -> None:
-        super().__init__(tr("About Fiddler Chat"), parent)
+        super().__init__(parent)
+        self.setWindowTitle(tr("About Fiddler Chat"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         text = QLabel(
             tr(
                 "Chats with Mixture-of-Experts models that are larger than your graphics card. It measures "
@@ -97,5 +81,10 @@ class AboutDialog(_InfoDialog):
         text.setMinimumWidth(self.fontMetrics().averageCharWidth() * 60)
         label = QLabel(tr("Version {version}", version=version))
         mark(label, muted=True)
-        for widget in (heading(QLabel(tr("Fiddler Chat")), 1.5), label, text):
-            self.content.addWidget(widget)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 20, 24, 16)
+        column.setSpacing(14)
+        for widget in (heading(QLabel(tr("Fiddler Chat")), 1.5), label, text, buttons):
+            column.addWidget(widget)

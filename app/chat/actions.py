@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QPoint, QSize, Signal
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
 
@@ -16,6 +16,7 @@ from app.chat.plain import plain_text
 from app.i18n import tr
 from app.storage.rows import MessageRow, MessageState
 from app.theme import mark, theme
+from app.widgets.buttons import pop_up_below
 
 
 class MessageActions(QWidget):
@@ -40,7 +41,9 @@ class MessageActions(QWidget):
         self.go_on = _button(
             "continue", tr("Continue this answer"), lambda: self.action.emit(Action.CONTINUE)
         )
-        self.more = _button("more", tr("More about this message"), self._show_menu)
+        self.more = _button(
+            "more", tr("More about this message"), lambda: pop_up_below(self.more, self.menu())
+        )
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(2)
@@ -110,11 +113,6 @@ class MessageActions(QWidget):
         if self._row is not None:
             versions = self._row.versions
             self.version_requested.emit(versions[versions.index(self._row.id) + step])
-
-    def _show_menu(self) -> None:
-        menu = self.menu()
-        menu.aboutToHide.connect(menu.deleteLater)
-        menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height())))
 
 
 def can_continue(row: MessageRow) -> bool:

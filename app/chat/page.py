@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.chat.boundary import left_out
 from app.chat.details import DetailsDialog
@@ -24,7 +24,8 @@ from app.composer.control import ComposerControl
 from app.i18n import tr
 from app.storage import Conversation, MessageRow
 from app.storage.thread import StorageThread
-from app.theme import heading, theme
+from app.theme import heading
+from app.widgets.buttons import icon_button
 from app.widgets.elided import ElidedText
 from engine.status import EngineStatus
 
@@ -84,13 +85,14 @@ class ChatPage(QWidget):
     def _header(self) -> QWidget:
         header = QFrame()
         heading(self.title, 1.1)
-        self.sidebar_button = _tool("panel-left", tr("Show or hide the list of chats"))
-        self.sidebar_button.clicked.connect(self.sidebar_toggled)
+        self.sidebar_button = icon_button(
+            "panel-left", tr("Show or hide the list of chats"), self.sidebar_toggled.emit
+        )
         self.parameters = ParametersButton(self._session)
-        self.export_button = _tool("export", tr("Export this chat"))
-        self.export_button.clicked.connect(self.export_requested)
-        self.panel_button = _tool("panel-right", tr("Show or hide the live panel"))
-        self.panel_button.clicked.connect(self.panel_toggled)
+        self.export_button = icon_button("export", tr("Export this chat"), self.export_requested.emit)
+        self.panel_button = icon_button(
+            "panel-right", tr("Show or hide the live panel"), self.panel_toggled.emit
+        )
         row = QHBoxLayout(header)
         row.setContentsMargins(12, 8, 12, 8)
         row.setSpacing(6)
@@ -199,11 +201,3 @@ def _centred(column: QWidget) -> QHBoxLayout:
     row.addWidget(column, 1000)
     row.addStretch(1)
     return row
-
-
-def _tool(icon: str, name: str) -> QToolButton:
-    button = QToolButton()
-    button.setToolTip(name)
-    button.setAccessibleName(name)
-    theme().set_icon(button, icon, "muted")
-    return button

@@ -31,7 +31,6 @@ class SideBar(QWidget):
         self._rename_when_listed: int | None = None
         self._open_when_found = False  # Enter was pressed before the results were there
         self.new_button = QPushButton(tr("New chat"))
-        self.new_button.setToolTip(tr("Begin a new chat (Ctrl+N)"))
         theme().set_icon(self.new_button, "add")
         self.new_button.clicked.connect(self.new_chat)
         self.search = QLineEdit()

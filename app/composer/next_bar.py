@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
 from app.attachments.form import parse
 from app.i18n import tr, tr_count
 from app.theme import mark, theme
+from app.widgets.buttons import icon_button
 from app.widgets.elided import ElidedText
 
 
@@ -24,10 +25,8 @@ class NextMessageBar(QFrame):
         icon.setEnabled(False)
         theme().set_icon(icon, "later", "muted")
         self.text = ElidedText()
-        self.edit = _button("rename", tr("Edit the waiting message"))
-        self.edit.clicked.connect(self.edit_requested)
-        self.remove = _button("close", tr("Remove the waiting message"))
-        self.remove.clicked.connect(self.remove_requested)
+        self.edit = icon_button("rename", tr("Edit the waiting message"), self.edit_requested.emit)
+        self.remove = icon_button("close", tr("Remove the waiting message"), self.remove_requested.emit)
         row = QHBoxLayout(self)
         row.setContentsMargins(4, 2, 4, 2)
         row.setSpacing(2)
@@ -50,11 +49,3 @@ class NextMessageBar(QFrame):
         self.edit.setAccessibleDescription(text)
         self.remove.setAccessibleDescription(text)
         self.setVisible(bool(message))
-
-
-def _button(icon: str, name: str) -> QToolButton:
-    button = QToolButton()
-    button.setToolTip(name)
-    button.setAccessibleName(name)
-    theme().set_icon(button, icon, "muted")
-    return button

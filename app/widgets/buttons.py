@@ -1,10 +1,11 @@
-"""Buttons as pages need them."""
+"""Buttons as pages need them, and menus below them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
 from app.theme import mark, theme
 
@@ -26,6 +27,12 @@ def push_button(
         mark(button, primary=True)
     button.clicked.connect(lambda: on_click())
     return button
+
+
+def pop_up_below(button: QWidget, menu: QMenu) -> None:
+    """Show a menu at the lower edge of a button; it is gone when it is closed."""
+    menu.aboutToHide.connect(menu.deleteLater)
+    menu.popup(button.mapToGlobal(QPoint(0, button.height())))
 
 
 def icon_button(

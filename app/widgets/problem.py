@@ -17,7 +17,7 @@ _ICON = 28  # pixels at a zoom of 100 %
 
 
 class ProblemText(QWidget):
-    """The three sentences of an error beside a warning sign. Can be reached and copied by keyboard."""
+    """The three sentences of an error beside a warning sign; `copy_details` is for a button near it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from functools import cache
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAccessible, QAccessibleInterface
@@ -13,9 +14,14 @@ _roles: weakref.WeakKeyDictionary[QObject, QAccessible.Role] = weakref.WeakKeyDi
 
 def set_role(widget: QWidget, role: QAccessible.Role) -> None:
     """Have screen readers told that `widget` is a chart, or whatever it is. To be called as it is made."""
-    if not _roles:
-        QAccessible.installFactory(_interface)
+    _install()
     _roles[widget] = role
+
+
+@cache
+def _install() -> None:
+    """Qt keeps a factory as often as it is installed, and asks each."""
+    QAccessible.installFactory(_interface)
 
 
 def _interface(_kind: str, thing: QObject) -> QAccessibleInterface | None:
