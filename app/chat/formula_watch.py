@@ -16,6 +16,7 @@ class FormulaWatch(QObject):
     def __init__(self, document: QTextDocument, parent: QObject) -> None:
         super().__init__(parent)
         self._handler = FormulaObject(document)
+        self._document = document
         self._waiting: list[QTextCursor] = []
 
     def add(self, undrawn: list[QTextCursor]) -> None:
@@ -25,6 +26,8 @@ class FormulaWatch(QObject):
         self._waiting += undrawn
 
     def _look(self) -> None:
+        together = QTextCursor(self._document)
+        together.beginEditBlock()  # else the document is laid out anew for each: a table for minutes
         waiting, self._waiting = self._waiting, []
         for place in waiting:
             formula = QTextCursor(place)
@@ -47,6 +50,7 @@ class FormulaWatch(QObject):
                 formula.setCharFormat(realign(characters))
             else:
                 self._waiting.append(place)
+        together.endEditBlock()
         if not self._waiting:
             formulas().drawn.disconnect(self._look)
 

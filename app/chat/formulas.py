@@ -15,13 +15,14 @@ from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from app.chat.aside import run_aside
 from app.widgets.errand import Errand
 
+GATHER_MS = 20  # what is drawn meanwhile is told of together: documents are laid out anew each time
 PIXMAPS = 200  # that are kept, more than a screen shows
 MARGIN = 0.5  # pixels around a formula: smooth edges reach beyond it
 LONGEST = 2000  # characters: longer sources are shown as they are
@@ -90,6 +91,8 @@ class Formulas(QObject):
         super().__init__()
         self._known: dict[FormulaKey, Formula | None] = {}  # None: it cannot be drawn
         self._wanted: set[FormulaKey] = set()
+        self._tell = QTimer(self, interval=GATHER_MS, singleShot=True)
+        self._tell.timeout.connect(self.drawn)
 
     def get(self, key: FormulaKey) -> Formula | None:
         """The formula if it is drawn; otherwise it is drawn soon and `drawn` tells."""
@@ -106,15 +109,16 @@ class Formulas(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether formulas are still to be drawn."""
-        return bool(self._wanted)
+        """Whether formulas are still to be drawn, or to be told of."""
+        return bool(self._wanted) or self._tell.isActive()
 
     def _on_drawn(self, errand: Errand[tuple[FormulaKey, Formula | None]]) -> None:
         assert errand.result is not None  # any failure to draw is an outcome
         key, formula = errand.result
         self._known[key] = formula
         self._wanted.discard(key)
-        self.drawn.emit()
+        if not self._tell.isActive():
+            self._tell.start()
 
 
 @cache

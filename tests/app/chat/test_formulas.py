@@ -113,6 +113,15 @@ def test_formulas_appear_when_they_are_drawn_and_wrong_ones_as_source(
     assert low > area(again).height() + 10  # the sum is higher than a line
 
 
+def test_a_document_is_laid_out_once_for_all_formulas_that_have_come(body: MessageBody, qtbot: QtBot) -> None:
+    body.append("|a|b|\n|-|-|\n" + "|$q^{17}$|$q^{17}$|\n" * 30)
+    body.finish()
+    changes: list[int] = []
+    area(body).document().contentsChanged.connect(lambda: changes.append(1))
+    wait_until_drawn(qtbot)
+    assert len(changes) == 1
+
+
 def test_a_formula_that_comes_late_moves_no_text_that_is_rendered_later(
     body: MessageBody, qtbot: QtBot
 ) -> None:
