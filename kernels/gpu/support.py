@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import torch
 
 OLDEST_CAPABILITY = (8, 0)  # of GPUs that Triton supports
+_FAILURES = (RuntimeError, OSError, ValueError, SubprocessError, AssertionError, ImportError)
 
 
 def usable(device: torch.device) -> bool:
@@ -39,15 +40,15 @@ def why_not(device: torch.device) -> str:
     if capability < OLDEST_CAPABILITY:
         has, needs = (".".join(map(str, each)) for each in (capability, OLDEST_CAPABILITY))
         return f"its compute capability is {has}, and Triton's kernels need {needs}"
-    # Triton builds its launchers with the system's C compiler, calls ptxas, and keeps what it built in a
-    # folder: each of these may be missing or fail.
+    # Triton asserts that the driver's library is there, builds launchers with the system's C compiler, which
+    # it imports, calls ptxas, and keeps what it built in a folder: each of these may be missing or fail.
     try:
         out = torch.zeros(3, 8, device=device)
         add_from_host(out, torch.ones(1, 8, pin_memory=True), torch.ones(1, dtype=torch.int64, device=device))
         right = out.sum(1).tolist() == [0, 8, 0]
     except torch.OutOfMemoryError:
         raise
-    except (TritonError, RuntimeError, OSError, ValueError, SubprocessError) as error:
+    except (*_FAILURES, TritonError) as error:
         lines = str(error).strip().splitlines() or [""]
         return f"a kernel cannot be compiled ({type(error).__name__}: {lines[-1][:200]})"
     return "" if right else "a kernel computes wrong numbers"

@@ -66,6 +66,8 @@ def test_a_gpu_that_is_full_is_asked_again(trial: pytest.MonkeyPatch) -> None:
         (RuntimeError("Failed to find C compiler."), "RuntimeError: Failed to find C compiler."),
         (OSError("first\nno space left"), "OSError: no space left"),
         (ValueError(), "ValueError"),
+        (AssertionError("libcuda.so cannot found!"), "libcuda.so cannot found"),  # Triton's words
+        (ImportError("undefined symbol: cuInit"), "undefined symbol"),  # of a launcher that was built
     ],
 )
 def test_a_kernel_that_fails(trial: pytest.MonkeyPatch, error: Exception, told: str) -> None:
