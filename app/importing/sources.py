@@ -17,7 +17,6 @@ from engine.files import open_to_read
 from engine.progress import CancelToken, Progress, ProgressCallback
 from engine.units import format_bytes
 
-SUFFIXES = (".json", ".zip")
 # Of one JSON text: many times what years of chats take, and what a small zip can blow up to.
 _MOST_BYTES = 2**32
 _BLOCK = 2**20

@@ -9,7 +9,6 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from app.preferences.binding import Binding
 from app.preferences.editors import Choices
 from app.preferences.row import OptionRow
 from app.settings import Option, SettingsStore
@@ -49,11 +48,6 @@ class SettingsPage(QWidget):
         heading.setContentsMargins(_INDENT, 0, 0, 8)
         self.content.addWidget(heading)
         self._unsubscribers: list[Callable[[], object]] = []
-
-    @property
-    def bindings(self) -> dict[str, Binding]:
-        """What ties each row to its setting, by key."""
-        return {key: row.binding for key, row in self.rows.items()}
 
     @property
     def editors(self) -> dict[str, QWidget]:

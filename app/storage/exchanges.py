@@ -69,14 +69,6 @@ class Exchanges(Store):
             table.deactivate_after(self._db, conversation_id, last.id)
             return self._answer(conversation_id, model, params, others)
 
-    def delete_last_exchange(self, conversation_id: int) -> MessageRow:
-        """Take the last user message and its answer off the chat (kept, inactive); return the former."""
-        with transaction(self._db, self.path, tr("The last message could not be removed.")):
-            last = self._last_user_message(conversation_id)
-            table.deactivate_after(self._db, conversation_id, last.id - 1)
-            self._touch(conversation_id)
-            return last
-
     def update_partial(self, message_id: int, content: str) -> None:
         """Save the text so far of an answer that is being generated; `StorageError` if it is not."""
         with transaction(self._db, self.path, tr("The answer so far could not be saved.")):

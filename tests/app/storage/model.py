@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from app.storage import ChatStore
 from app.storage.branches import Node, Tree
+from app.storage.messages import deactivate_after
 
 
 @dataclass
@@ -63,3 +65,12 @@ class ModelChat:
         texts = [self.title, *ended]
         words = sought.casefold().split()
         return any(all(word in text.casefold() for word in words) for text in texts)
+
+
+def take_back(store: ChatStore, chat: int) -> bool:
+    """Show a chat's last question and its answer no more, as early versions could: they stay in the file."""
+    query = "SELECT max(id) FROM message WHERE conversation_id = ? AND active = 1 AND role = 'user'"
+    (last,) = store._db.execute(query, (chat,)).fetchone()
+    if last is not None:
+        deactivate_after(store._db, chat, last - 1)
+    return last is not None

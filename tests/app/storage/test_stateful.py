@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 
 from app.storage import MessageState, StorageError, open_store
 from app.storage.branches import Node, Tree
-from tests.app.storage.model import ModelChat, ModelMessage
+from tests.app.storage.model import ModelChat, ModelMessage, take_back
 
 TEXT = st.text(max_size=20)
 WORDS = st.text("abAB%_ é", max_size=6)  # small, so that searches find something
@@ -240,14 +240,9 @@ class Chats(RuleBasedStateMachine):
     def take_back(self, chat: int) -> None:
         active = self.model[chat].active() if chat in self.model else []
         users = [index for index, message in enumerate(active) if message.role == "user"]
-        if not users:
-            with pytest.raises(StorageError):
-                self.store.delete_last_exchange(chat)
-            return
-        assert self.store.delete_last_exchange(chat).id == active[users[-1]].id
-        for message in active[users[-1] :]:
-            message.active = False
-        self.touch(chat)
+        if take_back(self.store, chat):
+            for message in active[users[-1] :]:
+                message.active = False
 
     @rule(answer=answers, content=WORDS)
     def partial(self, answer: int, content: str) -> None:

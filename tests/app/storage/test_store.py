@@ -12,6 +12,7 @@ from app.storage.figures import params_from_json, stats_from_json
 from app.storage.listing import SummaryCache
 from engine.events import ExpertHits, FinishReason, GenerationStats
 from engine.params import GenerationParams, Message, SamplingParams
+from tests.app.storage.model import take_back
 
 PARAMS = GenerationParams(SamplingParams(temperature=0.5, top_k=40, seed=7), max_tokens=50, stop=("###",))
 
@@ -119,7 +120,7 @@ def test_search_in_titles_and_texts(store: ChatStore, sought: str, found: list[s
         chat = store.create_conversation(title)
         store.add_message(chat.id, "user", text)
     store.begin_exchange(chat.id, "Rome, but taken back")
-    store.delete_last_exchange(chat.id)
+    take_back(store, chat.id)
     deleted = store.create_conversation("Rome 100% 0_0 école 北京 straße")
     store.delete(deleted.id)
     assert [line.conversation.title for line in store.conversations(sought)] == found
@@ -172,17 +173,16 @@ def test_a_regenerated_answer_keeps_the_earlier_one(store: ChatStore) -> None:
     assert everything[1].parent == everything[2].parent == everything[0].id
 
 
-def test_taking_back_the_last_exchange_returns_the_question(store: ChatStore) -> None:
+def test_a_chat_whose_last_exchanges_were_taken_back_goes_on_before_them(store: ChatStore) -> None:
     chat = store.create_conversation()
     store.finish_message(store.begin_exchange(chat.id, "one").answer.id, "1")
     store.finish_message(store.begin_exchange(chat.id, "two").answer.id, "2")
-    assert store.delete_last_exchange(chat.id).content == "two"
+    assert take_back(store, chat.id)
     assert [row.content for row in store.messages(chat.id)] == ["one", "1"]
     assert store.begin_exchange(chat.id, "three").history[-1].parent == store.messages(chat.id)[1].id
-    store.delete_last_exchange(chat.id)
-    store.delete_last_exchange(chat.id)
-    with pytest.raises(StorageError, match="no message to answer"):
-        store.delete_last_exchange(chat.id)
+    assert take_back(store, chat.id)
+    assert take_back(store, chat.id)
+    assert not take_back(store, chat.id)
     with pytest.raises(StorageError, match="no message to answer"):
         store.begin_regeneration(chat.id)
     assert len(store.messages(chat.id, all_versions=True)) == 6
