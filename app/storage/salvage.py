@@ -21,6 +21,7 @@ from engine.params import Role
 
 _RANGE = 512  # ids read at once from sound pages
 _MOST_IDS = 10_000_000  # a damaged counter may claim anything
+_MOST_GONE = 100_000  # ids behind the last one that is left, for the same reason
 _LATEST = to_millis(datetime(9999, 12, 31, tzinfo=UTC))
 _TIMES = {"created", "updated", "finished", "deleted"}
 _OPTIONAL = {"finished", "deleted"}
@@ -109,9 +110,11 @@ def _mended(column: str, value: object) -> object:
 
 def _go_on_counting(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
     """The next id is one that no row ever had: those of a turn in the trash must stay free for it."""
+    found: int = target.execute(f"SELECT ifnull(max(id), 0) FROM {table}").fetchone()[0]
+    claimed = _last_id(source, table)
+    last = claimed if found < claimed <= found + _MOST_GONE else found
     target.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
-    insert = f"INSERT INTO sqlite_sequence (name, seq) SELECT ?, max(?, ifnull(max(id), 0)) FROM {table}"
-    target.execute(insert, (table, _last_id(source, table)))
+    target.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, last))
 
 
 def _readable_rows(source: sqlite3.Connection, table: str, names: str) -> Iterator[tuple[object, ...]]:

@@ -275,6 +275,21 @@ def test_a_turn_in_the_trash_comes_back_after_a_rescue_whatever_was_written_sinc
     store.close()
 
 
+def test_a_counter_that_claims_anything_is_not_believed(database: Path, clock: Any) -> None:
+    texts = filled(database, clock, chats=1, messages=3)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute("UPDATE message SET active = 7 WHERE id = 2")
+        connection.execute("UPDATE sqlite_sequence SET seq = 9999999 WHERE name = 'message'")
+        connection.commit()
+    store = open_store(database, clock).store
+    assert rescued(store) == texts
+    assert (
+        store.add_message(1, "user", "goes on").id == len(texts) + 1
+    )  # ids stay where a rescue looks for them
+    store.close()
+
+
 @pytest.mark.parametrize("error", [OSError(28, "No space left"), sqlite3.OperationalError("disk full")])
 def test_damaged_chats_that_cannot_be_replaced_are_shown_as_far_as_they_go(
     database: Path, clock: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
