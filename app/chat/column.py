@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -94,15 +95,14 @@ class MessageColumn(QWidget):
             self._discard(view)
         del self.views[same - self._first :]
         shown = len(rows) if reaches else self._first + FIRST
-        for row in rows[self._first + len(self.views) : shown]:
+        for row in self.rows[self._first + len(self.views) : shown]:
             self._insert(row, len(self.views))
         self._after_change()
         self._focus_again(focused)
 
     def add_row(self, row: MessageRow) -> None:
         """Add a message at the end."""
-        if not self.reaches_end:
-            self._lay_out(len(self.rows) - 1)
+        self.show_end()
         self.rows.append(row)
         self._insert(row, len(self.views))
         self._after_change()
@@ -129,20 +129,40 @@ class MessageColumn(QWidget):
             return last
         return None
 
+    def is_last(self, message_id: int) -> bool:
+        """Whether this is the last message of the conversation, laid out or not."""
+        return bool(self.rows) and self.rows[-1].id == message_id
+
+    def append(self, message_id: int, text: str) -> None:
+        """Add streamed text to the last message, if it is this answer."""
+        view = self.streaming_view(message_id)
+        if view is not None:
+            view.append(text)
+        elif self.is_last(message_id):
+            self.rows[-1] = replace(self.rows[-1], content=self.rows[-1].content + text)
+
     def change(self, row: MessageRow) -> None:
         """More is known about the answer under way, not about its text."""
-        view = self.streaming_view(row.id)
-        if view is not None:
-            self.rows[-1] = view.row = row
+        if self.is_last(row.id):
+            self.rows[-1] = row
+            view = self.streaming_view(row.id)
+            if view is not None:
+                view.row = row
             self._show_boundary()
 
     def finish(self, row: MessageRow) -> None:
         """The last answer has ended as `row` says."""
-        view = self.streaming_view(row.id)
-        if view is not None:
+        if self.is_last(row.id):
             self.rows[-1] = row
-            view.finish(row)
+            view = self.streaming_view(row.id)
+            if view is not None:
+                view.finish(row)
             self._show_boundary()
+
+    def show_end(self) -> None:
+        """Lay out the last message, if it is not."""
+        if not self.reaches_end:
+            self._lay_out(len(self.rows) - 1)
 
     @Slot()
     def show_earlier(self) -> None:
@@ -241,6 +261,8 @@ class MessageColumn(QWidget):
             view.show_boundary(view.row.id == boundary)
 
     def _discard(self, view: UserMessage | AssistantMessage) -> None:
+        if isinstance(view, AssistantMessage) and view.streaming and self.is_last(view.row.id):
+            self.rows[-1] = replace(view.row, content=view.content())  # for when it is laid out again
         self._messages.removeWidget(view)
         view.hide()
         view.deleteLater()

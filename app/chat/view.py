@@ -121,11 +121,10 @@ class ConversationView(QScrollArea):
 
     def append_text(self, message_id: int, text: str) -> None:
         """Add streamed text to a message of this conversation; others are ignored."""
-        view = self.column.streaming_view(message_id)
-        if view is not None:
+        if self.column.is_last(message_id):
             self._from_end = None
-            view.append(text)
-            if not self._following:
+            self.column.append(message_id, text)
+            if not self._following or not self.column.reaches_end:
                 self._new_text.show()
                 self._new_text.raise_()
 
@@ -159,6 +158,7 @@ class ConversationView(QScrollArea):
         """Go to the end, and stay there while text streams in."""
         self._following, self._goal = True, None
         self._new_text.hide()
+        self.column.show_end()
         bar = self.verticalScrollBar()
         bar.setValue(bar.maximum())
 
