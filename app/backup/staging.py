@@ -9,9 +9,10 @@ import shutil
 import sqlite3
 import tomllib
 import zipfile
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from app.archives import ZIP_FAULTS
@@ -44,7 +45,8 @@ def stage(backup: Path, data: Path, report: ProgressCallback, cancel: CancelToke
     """Unpack `backup` into `data`/restore, bring its chats to this version's format, and check everything.
 
     What an earlier try left there is replaced. Never call it in the window's thread. Raises `BackupError` for
-    a file that is none, is damaged, or is from a newer version; `FileError`, `Cancelled`. Then nothing stays.
+    a file that is none, is damaged or unreadable, or is from a newer version; `FileError`, `Cancelled`. Then
+    nothing stays.
     """
     folder = data / FOLDER
     try:
@@ -73,33 +75,69 @@ def discard(data: Path) -> None:
 
 def _unpack(backup: Path, folder: Path, report: ProgressCallback, cancel: CancelToken) -> Manifest:
     try:
-        with open_to_read(backup) as chosen, zipfile.ZipFile(chosen) as archive:
-            manifest = _manifest(archive)
-            total, done = sum(entry.bytes for entry in manifest.files.values()), 0
-            _check_room(folder, total)
-            for name, entry in manifest.files.items():
-                digest, left = hashlib.sha256(), entry.bytes
-                target = folder / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with archive.open(name) as packed, open(target, "xb", opener=_private) as file:
-                    while block := packed.read(min(_BLOCK, left + 1)):
-                        cancel.raise_if_cancelled()
-                        left -= len(block)
-                        if left < 0:  # never more than it says of itself
-                            raise damaged(tr("{name} is longer than it should be.", name=name))
-                        file.write(block)
-                        digest.update(block)
-                        done += len(block)
-                        report(Progress(tr("Unpacking the backup"), done, total, "B"))
-                    file.flush()
-                    os.fsync(file.fileno())  # it is only renamed later
-                if left or digest.hexdigest() != entry.sha256:
-                    raise damaged(tr("{name} is not what was written into it.", name=name))
+        with _reading(backup):
+            chosen = open_to_read(backup)
+        with chosen:
+            with _reading(backup):
+                archive = zipfile.ZipFile(chosen)
+                manifest = _manifest(archive)
+            _check_room(folder, sum(entry.bytes for entry in manifest.files.values()))
+            _unpack_files(manifest, partial(_blocks, archive, backup), folder, report, cancel)
             return manifest
     except zipfile.BadZipFile as error:
         raise (damaged(str(error)) if _begins_like_a_zip(backup) else foreign()) from error
     except (*ZIP_FAULTS, KeyError, ValueError) as error:
         raise damaged(tr("A part of it is missing or unreadable.")) from error
+
+
+def _unpack_files(
+    manifest: Manifest,
+    read: Callable[[str], Iterator[bytes]],
+    folder: Path,
+    report: ProgressCallback,
+    cancel: CancelToken,
+) -> None:
+    total, done = sum(entry.bytes for entry in manifest.files.values()), 0
+    for name, entry in manifest.files.items():
+        digest, left = hashlib.sha256(), entry.bytes
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with open(target, "xb", opener=_private) as file:
+            for block in read(name):
+                cancel.raise_if_cancelled()
+                left -= len(block)
+                if left < 0:  # never more than it says of itself
+                    raise damaged(tr("{name} is longer than it should be.", name=name))
+                file.write(block)
+                digest.update(block)
+                done += len(block)
+                report(Progress(tr("Unpacking the backup"), done, total, "B"))
+            file.flush()
+            os.fsync(file.fileno())  # it is only renamed later
+        if left or digest.hexdigest() != entry.sha256:
+            raise damaged(tr("{name} is not what was written into it.", name=name))
+
+
+def _blocks(archive: zipfile.ZipFile, backup: Path, name: str) -> Iterator[bytes]:
+    """What a file in the backup holds."""
+    with _reading(backup), archive.open(name) as packed:
+        while block := packed.read(_BLOCK):
+            yield block
+
+
+@contextmanager
+def _reading(backup: Path) -> Iterator[None]:
+    """Say of what goes wrong while the backup is read that it is about that file, not the data folder."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:  # not the system's, but of what unpacks
+            raise damaged(tr("A part of it is missing or unreadable.")) from error
+        raise BackupError(
+            tr("“{name}” could not be read.", name=backup.name),
+            why=tr("The system reported: {error}.", error=error.strerror or error),
+            action=tr("Check that the file is there and may be read, then try again."),
+        ) from error
 
 
 def _private(path: str, flags: int) -> int:

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -114,8 +115,8 @@ def _pack(
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in sources.items():
             digest, size = hashlib.sha256(), 0
-            with path.open("rb") as source, archive.open(name, "w", force_zip64=True) as packed:
-                while block := source.read(_BLOCK):
+            with archive.open(name, "w", force_zip64=True) as packed:
+                for block in _blocks(path):
                     cancel.raise_if_cancelled()
                     packed.write(block)
                     digest.update(block)
@@ -126,3 +127,13 @@ def _pack(
         manifest = Manifest(datetime.now(UTC).isoformat(timespec="seconds"), version(), chats, entries)
         archive.writestr(MANIFEST, manifest.to_json())
     return manifest
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """What is in a file; an error names it, not the backup."""
+    try:
+        with path.open("rb") as source:
+            while block := source.read(_BLOCK):
+                yield block
+    except OSError as error:
+        raise file_error(tr("The backup could not be made."), path, error) from error

@@ -216,6 +216,20 @@ class TestRefused:
         with pytest.raises(BackupError, match="damaged"):
             unpack(other, filled)
 
+    def test_one_that_is_gone_or_cannot_be_read(
+        self, filled: Path, backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with pytest.raises(BackupError, match=r"gone\.zip.*No such file"):
+            unpack(tmp_path / "gone.zip", filled)
+
+        def fail(*_: object) -> bytes:
+            raise OSError(5, "Input/output error")
+
+        monkeypatch.setattr(zipfile.ZipExtFile, "read", fail)
+        with pytest.raises(BackupError, match=r"mine\.zip.*Input/output error") as caught:
+            unpack(backup, filled)
+        assert str(filled) not in str(caught.value)  # nothing is wrong there
+
     def test_cancelled(self, filled: Path, backup: Path) -> None:
         cancel = CancelToken()
 

@@ -8,12 +8,13 @@ import sqlite3
 import zipfile
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.backup.errors import BackupError
 from app.backup.writing import back_up
-from app.paths import database_path
+from app.paths import database_path, settings_path
 from app.storage import open_store
 from app.storage.schema import MIGRATIONS
 from engine.errors import Cancelled, FileError
@@ -108,3 +109,22 @@ def test_where_it_cannot_be_written_it_says_so(filled: Path, tmp_path: Path) -> 
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError):
         back_up(tmp_path / "file" / "b.zip", ignore_progress, CancelToken())
+
+
+def test_a_file_that_cannot_be_read_is_named_not_the_target(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Path.open
+
+    def refuse(path: Path, *given: Any, **how: Any) -> Any:
+        if path == settings_path():
+            raise PermissionError(13, "Permission denied")
+        return real(path, *given, **how)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    target = tmp_path / "elsewhere" / "b.zip"
+    with pytest.raises(FileError, match="The backup could not be made") as caught:
+        back_up(target, ignore_progress, CancelToken())
+    assert str(filled) in caught.value.why
+    assert "elsewhere" not in str(caught.value)
+    assert not target.exists()
