@@ -159,6 +159,7 @@ class MainWindow(DropWindow):
         """Stop what runs, save what is there, and close."""
         self.sidebar.list.end_edit()
         self.session.end_now()
+        self.page.writing.keep()
         self.export.stop()
         self.importing.stop()
         try:

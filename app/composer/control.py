@@ -107,6 +107,7 @@ class ComposerControl(QObject):
 
     @Slot(object, object)
     def _on_opened(self, conversation: Conversation | None, _rows: object) -> None:
+        self.keep()
         self._chat = chat = conversation.id if conversation else None
         self._history.leave()  # the draft on the disk has what was being written
         self._removed.clear()
@@ -122,6 +123,12 @@ class ComposerControl(QObject):
             lambda draft: self._restore(reading, draft), lambda error: self._not_restored(reading, error)
         )
         self.refresh()
+
+    def keep(self) -> None:
+        """The chat is left, or the program: what was typed while its draft is still read joins that."""
+        if self._reading is not None and self.composer.content:
+            self._storage.run(_add_to_draft, self._chat, self.composer.content)
+        self._reading = None
 
     @Slot(object)
     def _on_begun(self, conversation: Conversation) -> None:
@@ -261,3 +268,7 @@ class ComposerControl(QObject):
             return False
         self.composer.set_content(found)
         return True
+
+
+def _add_to_draft(store: ChatStore, chat: int | None, written: str) -> None:
+    store.save_draft(chat, merged(store.draft(chat), written))

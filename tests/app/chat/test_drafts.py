@@ -8,7 +8,8 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.chat.welcome import SUGGESTIONS
-from app.storage import ChatStore, StorageError
+from app.paths import database_path
+from app.storage import ChatStore, StorageError, open_store
 from app.storage.thread import StorageThread
 from app.window import MainWindow
 from tests.app.chat.hands import ask, press, write
@@ -57,7 +58,18 @@ def test_what_is_typed_while_a_draft_is_read_does_not_take_its_place(
     window.session.opened.connect(type_and_leave)
     window.session.open(chat.id)
     qtbot.waitUntil(lambda: bool(left), timeout=5000)
-    assert read(qtbot, storage, ChatStore.draft, chat.id) == "a long draft"
+    assert read(qtbot, storage, ChatStore.draft, chat.id) == "a long draft\nx"
+
+
+def test_what_is_typed_while_a_draft_is_read_is_kept_when_the_program_ends(
+    qtbot: QtBot, window: MainWindow, storage: StorageThread
+) -> None:
+    read(qtbot, storage, ChatStore.draft, None)
+    write(qtbot, window, "a long draft")
+    window.commands.new_chat()  # the draft is read once more
+    write(qtbot, window, "x")
+    window.close()
+    assert open_store(database_path()).store.draft(None) == "a long draft\nx"
 
 
 def test_a_draft_that_cannot_be_read_leaves_what_is_typed(
