@@ -97,10 +97,10 @@ def tr_noop(text: str) -> str:
 
 
 def _fill(translated: str, source: str, values: dict[str, object]) -> str:
-    """Fill the placeholders; a translation that names an unknown one falls back to the English text."""
+    """Fill the placeholders; a translation that has others, or damaged ones, falls back to the English text."""
     if not values:
         return translated
     try:
         return translated.format(**values)
-    except (KeyError, IndexError, ValueError):
+    except (LookupError, ValueError, AttributeError, TypeError):
         return source.format(**values)

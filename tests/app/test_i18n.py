@@ -48,6 +48,18 @@ def test_a_wrong_placeholder_in_a_translation_falls_back(monkeypatch: pytest.Mon
     assert i18n.tr("Close {name}", name="x") == "Close x"
 
 
+@pytest.mark.parametrize(
+    "damaged", ["{", "{name", "{0}", "{name.first}", "{name[first]}", "{name[0][0]}", "{name:d}"]
+)
+def test_a_damaged_placeholder_in_a_translation_falls_back(
+    monkeypatch: pytest.MonkeyPatch, damaged: str
+) -> None:
+    catalogue = i18n.gettext.NullTranslations()
+    monkeypatch.setattr(catalogue, "gettext", lambda _: damaged)
+    monkeypatch.setattr(i18n, "_catalogue", catalogue)
+    assert i18n.tr("Close {name}", name=5) == "Close 5"
+
+
 def test_counts_choose_the_form(monkeypatch: pytest.MonkeyPatch) -> None:
     assert i18n.tr_count("{count} chat", "{count} chats", 1) == "1 chat"
     assert i18n.tr_count("{count} chat", "{count} chats", 0) == "0 chats"
