@@ -14,6 +14,7 @@ from app.chat.code_lexer import CodeLexer, language_name
 from app.chat.code_view import CodeView
 from app.i18n import tr
 from app.theme import mark, theme
+from app.widgets.announce import announce
 from app.widgets.errand import Errand
 
 log = logging.getLogger(__name__)
@@ -132,6 +133,7 @@ class CopyButton(QToolButton):
         theme().set_icon(self, "check", "accent")
         self.setToolTip(tr("Copied"))
         self.setAccessibleName(tr("Copied"))
+        announce(self, tr("Copied"))
         self._timer.start()
 
     def _reset(self) -> None:

@@ -19,6 +19,7 @@ from app.chat.text_area import PlainArea
 from app.i18n import tr, tr_count
 from app.storage.rows import MessageRow, MessageState
 from app.theme import mark, theme
+from app.widgets.announce import announce
 from app.widgets.elided import ElidedText
 from engine.events import PromptProgress
 
@@ -271,6 +272,8 @@ class AssistantMessage(MessageView):
         self._body.finish()
         self._waiting.hide()
         self._show_end()
+        if self._notice.text:
+            announce(self, self._notice.text)
 
     def set_last(self, last: bool) -> None:
         """Offer to regenerate and to continue at the last answer only; the menu has the former anywhere."""

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.i18n import tr
 from app.theme import mark
+from app.widgets.announce import announce
 from app.widgets.flow import FlowLayout
 from app.widgets.problem import ProblemText
 from app.widgets.progress import LabelledProgress
@@ -88,6 +89,7 @@ class ModelStrip(QFrame):
         if isinstance(error, ShortageError):
             buttons.append(self.anyway)
         self._show(self.problem, *buttons)
+        announce(self, str(error))
 
     def _show(self, *widgets: QWidget) -> None:
         for widget in (self._none, self.progress, self.problem, self.choose, self.cancel, self.retry):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QTextCursor
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from app.i18n import tr
-from app.theme import mark, theme
-from app.widgets.buttons import push_button
+from app.theme import mark
+from app.widgets.announce import announce
+from app.widgets.buttons import icon_button, push_button
 from app.widgets.labels import hint
 
 
@@ -23,11 +24,7 @@ class PasteOffer(QFrame):
         self._pasted: QTextCursor | None = None
         self._label = hint()
         self.button = push_button(tr("Attach it instead"), self._accept)
-        self.close_button = QToolButton()
-        self.close_button.setToolTip(tr("Leave it in the message"))
-        self.close_button.setAccessibleName(tr("Leave the long text in the message"))
-        theme().set_icon(self.close_button, "close", "muted")
-        self.close_button.clicked.connect(self.withdraw)
+        self.close_button = icon_button("close", tr("Leave the long text in the message"), self.withdraw)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 4, 6, 4)
         row.addWidget(self._label, 1)
@@ -45,6 +42,7 @@ class PasteOffer(QFrame):
         self._label.setText(text)
         self.button.setAccessibleDescription(text)
         self.show()
+        announce(self, text)
 
     def withdraw(self) -> None:
         """There is nothing to offer any more."""
