@@ -152,8 +152,7 @@ def choose_input_method(environment: dict[str, str] | None = None) -> None:
 def _application() -> QApplication:
     QGuiApplication.setHighDpiScaleFactorRoundingPolicy(Qt.HighDpiScaleFactorRoundingPolicy.PassThrough)
     app = QApplication(sys.argv[:1])
-    app.setApplicationName("fiddler-chat")
-    app.setApplicationDisplayName("Fiddler Chat")
+    app.setApplicationName("fiddler-chat")  # no display name: Qt would add it to the titles in its own way
     app.setApplicationVersion(version())
     app.setDesktopFileName("fiddler-chat")
     app.setWindowIcon(application_icon())

@@ -93,7 +93,6 @@ class MainWindow(DropWindow):
         for part in (self.sidebar, self.page, self.panel):
             self.splitter.addWidget(part)
         self.splitter.setStretchFactor(1, 1)
-        self.sidebar.setMinimumWidth(180)
         self.page.setMinimumWidth(360)
         self.setCentralWidget(self.splitter)
         self.status_line = StatusLine(self.statusBar())

@@ -86,7 +86,7 @@ class _Parts(QObject):
         self.close.setAccessibleName(tr("Dismiss this message"))
         theme().set_icon(self.close, "close", "muted")
         self.close.setVisible(dismissable)
-        columns = FoldingLayout(middle, least=strip.fontMetrics().averageCharWidth() * _LEAST_CHARACTERS)
+        columns = FoldingLayout(middle, least=_LEAST_CHARACTERS)
         columns.setContentsMargins(0, 0, 0, 0)
         columns.addWidget(self._label)
         columns.addWidget(self._buttons)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QItemSelectionModel, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QItemSelectionModel, QObject, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
@@ -12,6 +12,7 @@ from app.chat.undo_bar import UndoBar
 from app.i18n import tr, tr_count
 from app.theme import mark, theme
 
+_LEAST_WIDTH = 180  # pixels
 SEARCH_DELAY_MS = 60  # so that fast typing asks once, and a slow typist sees no delay
 
 
@@ -69,6 +70,10 @@ class SideBar(QWidget):
         column.addWidget(self.archive_button)
         column.addWidget(self.undo)
         self.show_state("", archived=0, limit=None)
+
+    def minimumSizeHint(self) -> QSize:
+        """As wide as its buttons are in the present font, and never a mere strip."""
+        return super().minimumSizeHint().expandedTo(QSize(_LEAST_WIDTH, 0))
 
     def show_state(self, sought: str, *, archived: int, limit: int | None) -> None:
         """The list now shows the results for `sought`; there are `archived` chats in the archive.

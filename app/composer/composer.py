@@ -158,14 +158,13 @@ class Composer(QFrame):
         self._share_line()
 
     def _share_line(self) -> None:
-        """Without room for both, the hint gives way to the count, if it only says what Enter does."""
+        """Without room for it, the hint goes, if it only says what Enter does; the count takes two lines."""
         buttons = (self.attach_button, self.wait_button, self.button)
         taken = sum(button.sizeHint().width() + _GAP for button in buttons if not button.isHidden())
         if not self._tokens.isHidden():
             taken += self._tokens.fontMetrics().horizontalAdvance(self._tokens.text()) + _GAP
         left = self.contentsRect().width() - 2 * _SIDE - taken
         narrow = left < self._hint.fontMetrics().averageCharWidth() * _HINT_CHARACTERS
-        narrow = narrow and not self._tokens.isHidden()
         self._hint.setVisible(not (narrow and self._state is ComposerState.READY))
         self._tokens.setWordWrap(narrow)
 

@@ -76,8 +76,7 @@ class LegendBar(QWidget):
     def _add_row(self) -> None:
         words = QWidget()
         row = _Row(Swatch(Ink("muted")), words, QLabel(words), QLabel(words))
-        least = self.fontMetrics().averageCharWidth() * _NAME_CHARACTERS
-        layout = FoldingLayout(words, least=least, top=True)
+        layout = FoldingLayout(words, least=_NAME_CHARACTERS, top=True)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
         row.name.setWordWrap(True)

@@ -18,7 +18,7 @@ class FoldingLayout(ItemLayout):
 
     With a `lead`, the first has that width (pixels) beside the second, which gets the rest. Without, the
     second, such as buttons, has the width that it would like and is halfway up the first, or beside its
-    first line (`top`). The first gets the rest then, at least `least` pixels.
+    first line (`top`). The first gets the rest then, at least `least` characters of the present font.
     """
 
     def __init__(self, parent: QWidget, *, lead: int = 0, least: int = 0, top: bool = False) -> None:
@@ -69,7 +69,14 @@ class FoldingLayout(ItemLayout):
         first, second = self._shown()
         if self._lead:
             return self._lead + self.spacing() + second.minimumSize().width()
-        return max(self._least, first.minimumSize().width()) + self.spacing() + second.sizeHint().width()
+        return (
+            max(self._least_width(), first.minimumSize().width()) + self.spacing() + second.sizeHint().width()
+        )
+
+    def _least_width(self) -> int:
+        """Pixels that the first part must have beside the second."""
+        parent = self.parentWidget()
+        return 0 if parent is None else parent.fontMetrics().averageCharWidth() * self._least
 
     def _places(self, width: int) -> list[QRect]:
         """Where the parts lie in a rectangle of this width."""
@@ -119,7 +126,7 @@ def beside_buttons(frame: QFrame, texts: Sequence[QWidget], buttons: Sequence[QP
     column.setSpacing(4)
     for text in texts:
         column.addWidget(text)
-    layout = FoldingLayout(frame, least=frame.fontMetrics().averageCharWidth() * _TEXT_IN_CHARACTERS)
+    layout = FoldingLayout(frame, least=_TEXT_IN_CHARACTERS)
     layout.setContentsMargins(16, 12, 16, 12)
     layout.addWidget(words)
     layout.addWidget(ButtonRow(buttons, frame))

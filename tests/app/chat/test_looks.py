@@ -52,3 +52,15 @@ def test_high_contrast_keeps_the_tone_of_what_is_shown(
     assert theme().colors == load_colors(f"contrast_{tone}")
     window.menus.actions["theme_contrast"].trigger()
     assert settings.get(registry.THEME) == f"contrast_{tone}"
+
+
+def test_at_the_largest_zoom_nothing_is_cut_beside_and_below_a_chat(
+    qtbot: QtBot, window: MainWindow, settings: SettingsStore
+) -> None:
+    settings.set(registry.PANEL_VISIBLE, True)
+    window.resize(1280, 800)
+    settings.set(registry.ZOOM, 300)
+    button, hint = window.sidebar.new_button, window.page.composer._hint
+    qtbot.waitUntil(lambda: window.page.width() < 600)
+    qtbot.waitUntil(lambda: button.width() >= button.sizeHint().width())
+    qtbot.waitUntil(lambda: hint.isHidden() or hint.width() >= hint.minimumSizeHint().width())
