@@ -97,7 +97,7 @@ def tr_noop(text: str) -> str:
 
 
 def _fill(translated: str, source: str, values: dict[str, object]) -> str:
-    """Fill the placeholders; a translation that has others, or damaged ones, falls back to the English text."""
+    """Fill the placeholders; a translation with others, or damaged ones, falls back to the English text."""
     if not values:
         return translated
     try:

@@ -48,9 +48,7 @@ def test_a_wrong_placeholder_in_a_translation_falls_back(monkeypatch: pytest.Mon
     assert i18n.tr("Close {name}", name="x") == "Close x"
 
 
-@pytest.mark.parametrize(
-    "damaged", ["{", "{name", "{0}", "{name.first}", "{name[first]}", "{name[0][0]}", "{name:d}"]
-)
+@pytest.mark.parametrize("damaged", ["{", "{name", "{0}", "{name.first}", "{name[first]}", "{name:?}"])
 def test_a_damaged_placeholder_in_a_translation_falls_back(
     monkeypatch: pytest.MonkeyPatch, damaged: str
 ) -> None:
