@@ -130,15 +130,15 @@ def find_template(folder: Path, tokenizer_config: Mapping[str, Any]) -> str | No
         found: Any = tokenizer_config.get("chat_template")
         if json_file.is_file():
             found = json.loads(json_file.read_text(encoding="utf-8")).get("chat_template")
+        if isinstance(found, list):
+            named = {entry.get("name"): entry.get("template") for entry in found if isinstance(entry, dict)}
+            found = named.get("default")
     except (OSError, *DAMAGED) as error:
         raise CheckpointError(
             f"The chat template in {folder} cannot be read.",
             why=str(error),
             action="Get the model's files again.",
         ) from error
-    if isinstance(found, list):
-        named = {entry.get("name"): entry.get("template") for entry in found if isinstance(entry, dict)}
-        found = named.get("default")
     return found if isinstance(found, str) else None
 
 

@@ -12,7 +12,7 @@ from engine.checkpoint.reader import read_optional_json
 from engine.errors import CheckpointError, GenerationError
 from engine.generation.chat_template import MISTRAL_INSTRUCT, ChatTemplate, find_template
 from engine.generation.detokenizer import TextStream
-from engine.generation.vocabulary import JsonVocabulary, SentencePieceVocabulary, Vocabulary
+from engine.generation.vocabulary import JsonVocabulary, SentencePieceVocabulary, Vocabulary, unreadable
 from engine.params import Message
 from engine.text import clean_text
 
@@ -138,13 +138,23 @@ def _vocabulary(folder: Path) -> Vocabulary:
     if (folder / "tokenizer.json").is_file():
         return JsonVocabulary(folder / "tokenizer.json")
     if (folder / "tokenizer.model").is_file():
-        added = read_optional_json(folder / "added_tokens.json")
-        return SentencePieceVocabulary(folder / "tokenizer.model", {str(k): int(v) for k, v in added.items()})
+        return SentencePieceVocabulary(
+            folder / "tokenizer.model", _added_tokens(folder / "added_tokens.json")
+        )
     raise CheckpointError(
         "The model's tokenizer is missing.",
         why=f"Neither tokenizer.json nor tokenizer.model is in {folder}.",
         action="Copy one of these files from where the model came from.",
     )
+
+
+def _added_tokens(file: Path) -> dict[str, int]:
+    """The tokens on top of a bare `tokenizer.model`, text to id; none without the file."""
+    added = read_optional_json(file)
+    for text, token in added.items():
+        if type(token) is not int or token < 0:
+            raise unreadable(file, ValueError(f"the token {text!r} has the number {token!r}"))
+    return added
 
 
 def _special_tokens(*configs: Mapping[str, Any]) -> dict[str, str]:

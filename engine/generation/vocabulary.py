@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from engine.errors import CheckpointError
+from engine.errors import DAMAGED, CheckpointError
 from engine.generation.detokenizer import ByteFallbackStream, ByteLevelStream, SentencePieceStream, TextStream
 
 
@@ -44,14 +44,13 @@ class JsonVocabulary:
 
         try:
             text = path.read_text(encoding="utf-8")
-            decoder = json.loads(text).get("decoder")
-        except (OSError, ValueError, AttributeError) as error:
-            raise _unreadable(path, error) from error
-        self._decoder = _decoder_kind(decoder)
+            self._decoder = _decoder_kind(json.loads(text).get("decoder"))
+        except (OSError, *DAMAGED) as error:
+            raise unreadable(path, error) from error
         try:
             self._tokenizer = Tokenizer.from_str(text)
         except Exception as error:  # the library raises plain Exception for a file it cannot use
-            raise _unreadable(path, error) from error
+            raise unreadable(path, error) from error
         added = self._tokenizer.get_added_tokens_decoder()
         self._special = frozenset(token for token, entry in added.items() if entry.special)
         self.size = 1 + max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
@@ -92,7 +91,7 @@ class SentencePieceVocabulary:
         try:
             self._processor = SentencePieceProcessor(model_file=str(path))
         except (OSError, RuntimeError) as error:
-            raise _unreadable(path, error) from error
+            raise unreadable(path, error) from error
         count: int = self._processor.vocab_size()
         control = [token for token in range(count) if self._processor.is_control(token)]
         self._special = {self._processor.id_to_piece(token): token for token in control}
@@ -161,7 +160,8 @@ def _decoder_kind(decoder: Any) -> int | None:
     )
 
 
-def _unreadable(path: Path, error: Exception) -> CheckpointError:
+def unreadable(path: Path, error: Exception) -> CheckpointError:
+    """The refusal of a tokenizer's file that is damaged."""
     return CheckpointError(
         f"{path.name} cannot be read.",
         why=f"{path}: {error}",

@@ -195,6 +195,14 @@ def test_added_tokens_beside_a_bare_file_are_known(tmp_path: Path) -> None:
     assert tokenizer.decode(ids) == "x"
 
 
+@pytest.mark.parametrize("number", ["null", '"many"', "-1", "1.5", "true"])
+def test_added_tokens_without_a_number_are_named(tmp_path: Path, number: str) -> None:
+    mistral_model_file(tmp_path)
+    (tmp_path / "added_tokens.json").write_text(f'{{"<|im_start|>": {number}}}')
+    with pytest.raises(CheckpointError, match=r"added_tokens\.json"):
+        Tokenizer.load(tmp_path)
+
+
 def test_mistrals_json_file_encodes_as_transformers(tmp_path: Path, mistral_file: Path) -> None:
     folder = mistral_json_folder(tmp_path, mistral_file)
     reference = PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
@@ -224,6 +232,20 @@ def test_a_missing_tokenizer_names_both_files(tmp_path: Path) -> None:
     assert caught.value.action
 
 
+BROKEN_STRIP = json.dumps(
+    {
+        "decoder": {
+            "decoders": [
+                {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+                {"type": "ByteFallback"},
+                {"type": "Fuse"},
+                {"type": "Strip", "content": " ", "stop": 0},
+            ]
+        }
+    }
+).encode()
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -232,9 +254,14 @@ def test_a_missing_tokenizer_names_both_files(tmp_path: Path) -> None:
         ("tokenizer.json", b'{"decoder": {"type": "ByteLevel"}, "model": {"type": "BPE"}}'),
         ("tokenizer.json", b'{"decoder": {"type": "WordPiece"}}'),
         ("tokenizer.json", b"\xff\xfe"),
+        ("tokenizer.json", b"[" * 100_000),
+        ("tokenizer.json", b'{"decoder": {"decoders": [1]}}'),
+        ("tokenizer.json", b'{"decoder": {"decoders": null}}'),
+        ("tokenizer.json", BROKEN_STRIP),
         ("tokenizer_config.json", b"{"),
         ("tokenizer_config.json", b"[1]"),
         ("tokenizer_config.json", b'{"chat_template": "{% for %}"}'),
+        ("tokenizer_config.json", b'{"chat_template": [{"name": ["default"]}]}'),
         ("chat_template.json", b"{"),
         ("chat_template.jinja", b"\xff"),
     ],
