@@ -99,12 +99,18 @@ def make_case(
 
 
 # The fewest and the most that a program serves at once; both number formats; one token, and pairs that exist.
-TOKENS = [(1, torch.bfloat16), (3, torch.float32), (7, torch.bfloat16)]
+TOKENS = [(1, torch.bfloat16), (3, torch.float32), (5, torch.bfloat16)]
+SIZES = [(40, 70), (75, 33)]  # more tiles than one either way; inputs in pairs, and an odd number of them
+# Each size with each format and with each number of tokens, and these with each other: the interpreter takes
+# seconds for one.
+RESIDENTS = [
+    (format, SIZES[(row + column) % 2], *each)
+    for row, format in enumerate(WeightFormat)
+    for column, each in enumerate(TOKENS)
+]
 
 
-@pytest.mark.parametrize(("tokens", "dtype"), TOKENS)
-@pytest.mark.parametrize("size", [(40, 70), (75, 33)])
-@pytest.mark.parametrize("format", WeightFormat)
+@pytest.mark.parametrize(("format", "size", "tokens", "dtype"), RESIDENTS)
 def test_residents(
     device: torch.device, format: WeightFormat, size: tuple[int, int], tokens: int, dtype: torch.dtype
 ) -> None:
@@ -115,24 +121,33 @@ def test_residents(
 
 
 @pytest.mark.parametrize("format", WeightFormat)
-@pytest.mark.parametrize("size", [(1, 1), (1100, 33), (33, 1100)])
+@pytest.mark.parametrize("size", [(1, 1), (1030, 20)])
 def test_small_and_long_ones(device: torch.device, format: WeightFormat, size: tuple[int, int]) -> None:
-    """Less than a tile; and more of a row, or of the panels of a split, than a program takes at once."""
+    """Less than a tile; and more of a row than a program takes at once."""
     case = make_case(device, format, size, 1, top_k=1, experts=1)
     case.residents([1])
     case.check({0: 1})
 
 
+@pytest.mark.parametrize("format", WeightFormat)
+def test_more_panels_than_a_program_takes_at_once(device: torch.device, format: WeightFormat) -> None:
+    """The last two splits of 65 panels, of 9 and of 2; the others are left out: the interpreter is slow."""
+    case = make_case(device, format, (33, 65 * 32), 1, top_k=1, experts=1)
+    assert case.shape.panels > SPLITS * max(sizes.at_once for sizes in experts.SIZES.values())
+    case.streamed([1], [54])
+    case.check({0: 1}, {0: 54})
+
+
 @pytest.mark.parametrize(("tokens", "top_k"), [(5, 1), (4, 3), (2, 4)])
 def test_every_number_of_experts_a_token(device: torch.device, tokens: int, top_k: int) -> None:
-    case = make_case(device, WeightFormat.INT8, (33, 40), tokens, top_k=top_k)
+    case = make_case(device, WeightFormat.BF16, (33, 40), tokens, top_k=top_k)
     case.residents([0, 1, -1, 0, 1])
     case.check({0: 0, 1: 1, 3: 0, 4: 1})
 
 
 def test_all_tokens_at_one_expert_and_some_at_none(device: torch.device) -> None:
     """More pairs than a program serves, the last program not full; -1 and unknown numbers are no expert."""
-    case = make_case(device, WeightFormat.INT4, (40, 33), 16, top_k=2, experts=2)
+    case = make_case(device, WeightFormat.BF16, (40, 33), 16, top_k=2, experts=2)
     case.ids[:] = 1
     case.ids[3:5] = torch.tensor([[-1, 1], [7, -5]])
     case.ids[9, 1] = 64
@@ -140,7 +155,7 @@ def test_all_tokens_at_one_expert_and_some_at_none(device: torch.device) -> None
     case.check({1: 0})
 
 
-@pytest.mark.parametrize("firsts", [(1, 8), (5, 10)])
+@pytest.mark.parametrize("firsts", [(7, 8), (5, 10)])
 @pytest.mark.parametrize("format", WeightFormat)
 def test_last_panels(device: torch.device, format: WeightFormat, firsts: tuple[int, int]) -> None:
     """That begin within a split and within eight panels; none of 10 give zeros, a negative place nothing."""
@@ -151,7 +166,7 @@ def test_last_panels(device: torch.device, format: WeightFormat, firsts: tuple[i
 
 def test_streamed_and_resident_results_are_the_same_bits(device: torch.device) -> None:
     """Where an expert lies, and which others are run with it, changes nothing."""
-    case = make_case(device, WeightFormat.INT4, (20, 70), 3, experts=3)
+    case = make_case(device, WeightFormat.INT4, (20, 40), 2, experts=3)
     case.residents([0, 1, 0])
     first = case.scratch.partial.clone()
     for places in ([0, -1, -1], [-1, 1, -1], [-1, -1, 0]):
