@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -139,7 +140,7 @@ def _size(raw: Mapping[str, object], key: str, default: int | None = None) -> in
 
 def _positive(raw: Mapping[str, object], key: str, default: float) -> float:
     value = raw.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= sys.float_info.max:
         raise _invalid(key, value, "a number above zero")
     return float(value)
 

@@ -129,6 +129,7 @@ def test_every_way_to_write_the_rope_base(rope):
         ({"num_experts_per_tok": 7}, "num_experts_per_tok"),
         ({"rms_norm_eps": -1e-5}, "rms_norm_eps"),
         ({"rope_theta": float("nan")}, "rope_theta"),
+        ({"rope_theta": 10**400}, "rope_theta"),
         ({"sliding_window": -1}, "sliding_window"),
         ({"tie_word_embeddings": "no"}, "tie_word_embeddings"),
         ({"max_position_embeddings": 2**40}, "max_position_embeddings"),
