@@ -24,6 +24,8 @@ MISTRAL_INSTRUCT = (
     "{% elif message.role == 'assistant' %} {{ message.content }}{{ eos_token }}"
     "{% else %}{{ raise_exception('There is no system role.') }}{% endif %}{% endfor %}"
 )
+# What a template may raise, as any program, beside jinja2's own errors.
+_FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # Set behind an answer that is gone on with, to find its end whatever its words are. No text has it: it is a
 # noncharacter of Unicode's.
 _END_MARK = "\ufdd0"
@@ -78,13 +80,20 @@ class ChatTemplate:
             turns[-1]["content"] += _END_MARK
         elif messages and messages[-1].role == "assistant":
             del turns[-1]  # an answer that never got a word
-        text = self._template.render(
-            messages=turns,
-            tools=None,
-            documents=None,
-            add_generation_prompt=not begun,
-            **self._special_tokens,
-        )
+        try:
+            text = self._template.render(
+                messages=turns,
+                tools=None,
+                documents=None,
+                add_generation_prompt=not begun,
+                **self._special_tokens,
+            )
+        except _FAULTS as error:
+            raise GenerationError(
+                "The model's chat template cannot be run.",
+                why=f"It ends with a fault ({type(error).__name__}: {error}).",
+                action="Get the model's tokenizer files again, or choose another model.",
+            ) from error
         return _cut_at_mark(text, begun) if begun else text
 
 

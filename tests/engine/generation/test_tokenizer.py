@@ -150,6 +150,22 @@ def test_a_conversation_that_the_template_refuses_is_an_error_with_its_reason(
     assert "must alternate" in caught.value.why
 
 
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        ("{{ 1 / 0 }}", "ZeroDivisionError"),
+        ("{{ messages[0].content + 1 }}", "TypeError"),
+        ("{{ none | length }}", "TypeError"),
+        ("{{ range(10 ** 9) }}", "OverflowError"),
+    ],
+)
+def test_a_template_that_fails_by_itself_is_an_error_with_its_reason(source: str, fault: str) -> None:
+    with pytest.raises(GenerationError, match="cannot be run") as caught:
+        ChatTemplate(source, {}).render(CHAT)
+    assert fault in caught.value.why
+    assert caught.value.action
+
+
 def test_mistrals_bare_file_gets_the_format_that_mistral_defines(mistral_file: Path) -> None:
     tokenizer = Tokenizer.load(mistral_file.parent)
     processor = SentencePieceProcessor(model_file=str(mistral_file))
