@@ -147,7 +147,7 @@ class EngineWorker(EngineSignals):
     def flush(self) -> None:
         """Deliver now what the engine has said and the window has not heard yet."""
         self._flush_timer.stop()
-        self._since_flush.restart()
+        self._since_flush.start()
         for content in self._outbox.take():
             if content.progress is not None:
                 self.progress.emit(content.progress)

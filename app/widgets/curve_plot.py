@@ -60,7 +60,7 @@ class CurvePlot(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colors = theme().colors
         line = self.fontMetrics().height()
-        highest = max(seconds for points in self._curves.values() for _, seconds in points)
+        highest = max(seconds for points in self._curves.values() for _, seconds in points) or 1.0
         most = max(tokens for points in self._curves.values() for tokens, _ in points)
         width = self.width() - 2 * _MARGIN
         names = [self._legend(name, points) for name, points in self._curves.items()]

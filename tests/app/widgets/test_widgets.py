@@ -79,6 +79,8 @@ def test_bars_and_plots_paint_anything(qtbot: QtBot, amounts: tuple[float, ...])
     qtbot.addWidget(plot)
     plot.set_curves({"CPU": [(1, 0.1), (64, 0.4)][: len(amounts)], "GPU": []})
     assert not plot.grab().isNull()
+    plot.set_curves({"CPU": [(1, 0.0)]})  # too fast to be measured
+    assert not plot.grab().isNull()
 
 
 class TestBackground:
