@@ -206,7 +206,7 @@ class MainWindow(DropWindow):
         self.page.sidebar_toggled.connect(self.program.toggle_sidebar)
         self.page.panel_toggled.connect(self.program.toggle_panel)
         self.sidebar.new_chat.connect(self.page.focus_composer)
-        self.page.turns.deleted.connect(self.commands.offer_undo)
+        self.page.turns.undo_offered.connect(self.commands.offer_undo)
         self.page.notice.dismissed.connect(self._notices.clear)
         self.chats.place_found.connect(self.page.view.reveal)
         self.titles.renamed.connect(self.chats.refresh)

@@ -41,6 +41,7 @@ class MessageColumn(QWidget):
     action = Signal(str, int)  # an `Action`, the message's id
     edited = Signal(int, str)  # the message's id, its new text
     edit_changed = Signal(int, str)  # the message's id, what its text is being changed to ("": not at all)
+    edit_discarded = Signal(int, str)  # the message's id, what it was being changed to
     grows_above = Signal()  # something is about to be laid out above what the reader sees
     asked_earlier = Signal()  # the reader wants to see more above, or
     asked_later = Signal()  # below
@@ -224,6 +225,7 @@ class MessageColumn(QWidget):
         view.version_requested.connect(lambda message: self.action.emit(Action.SHOW_VERSION, message))
         view.edited.connect(lambda text, message=row.id: self.edited.emit(message, text))
         view.edit_changed.connect(lambda text, message=row.id: self._on_edit_changed(message, text))
+        view.edit_discarded.connect(lambda text, message=row.id: self.edit_discarded.emit(message, text))
         self.views.insert(index, view)
         self._messages.insertWidget(1 + index, view)  # after the button for earlier messages
         self._fit(view)

@@ -137,6 +137,7 @@ class ChatPage(QWidget):
         view.action.connect(self._on_action)
         view.edited.connect(self.turns.edit)
         view.edit_changed.connect(self._storage.save_edit)
+        view.edit_discarded.connect(self.turns.offer_edit_back)
         self.turns.edits_read.connect(view.show_edits)
         session.messages_changed.connect(self._on_changed)
         self.welcome.suggested.connect(self._suggest)

@@ -12,7 +12,8 @@ from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
-from app.chat.message import AssistantMessage, MessageView
+from app.chat.message import AssistantMessage
+from app.chat.message_view import MessageView
 from app.chat.prose import ProseArea
 
 

@@ -19,7 +19,7 @@ from app.storage.trash import DeletedTurn
 class TurnsController(QObject):
     """Turns what the user asks for at a message into operations of the session and of the store."""
 
-    deleted = Signal(str, object)  # what to say, and what brings the turn back
+    undo_offered = Signal(str, object)  # what was done, in words, and what takes it back
     edits_read = Signal(object)  # what messages of the chat are being changed to: {message id: text}
 
     def __init__(self, session: ChatSession, storage: StorageThread, parent: QObject | None = None) -> None:
@@ -58,6 +58,15 @@ class TurnsController(QObject):
         elif self._at_rest(row.conversation_id):
             self._show(row.conversation_id, ChatStore.edit_answer, message_id, text)
 
+    def offer_edit_back(self, message_id: int, text: str) -> None:
+        """The user has given up what a message was being changed to."""
+
+        def take_up() -> None:
+            self._storage.save_edit(message_id, text)
+            self._read_edits()  # it is shown if its chat is, and else when that is opened
+
+        self.undo_offered.emit(tr("Your change of a message was thrown away"), take_up)
+
     @Slot()
     def _read_edits(self) -> None:
         chat = self._session.conversation
@@ -91,7 +100,7 @@ class TurnsController(QObject):
         def show(done: tuple[DeletedTurn, list[MessageRow]]) -> None:
             turn, left = done
             self._session.show_rows(chat.id, left)
-            self.deleted.emit(tr("Deleted a question and its answer"), lambda: self.restore(turn))
+            self.undo_offered.emit(tr("Deleted a question and its answer"), lambda: self.restore(turn))
 
         self._storage.flush()  # an edit of the turn is deleted, and brought back, with it
         self._storage.run(ChatStore.delete_turn, message_id).then(show)

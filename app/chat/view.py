@@ -28,6 +28,7 @@ class ConversationView(QScrollArea):
 
     action = Signal(str, int)  # an `Action`, the message's id
     edited = Signal(int, str)  # the message's id, its new text
+    edit_discarded = Signal(int, str)  # the message's id, what it was being changed to
     edit_changed = Signal(int, str)  # the message's id, what its text is being changed to ("": not at all)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -47,6 +48,7 @@ class ConversationView(QScrollArea):
         column.action.connect(self.action)
         column.edited.connect(self.edited)
         column.edit_changed.connect(self.edit_changed)
+        column.edit_discarded.connect(self.edit_discarded)
         column.grows_above.connect(self._on_grows_above)
         column.asked_earlier.connect(self._keep_place)
         column.asked_later.connect(self._stop_following)

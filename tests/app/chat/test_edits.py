@@ -120,6 +120,22 @@ def test_an_edit_stays_with_its_version(qtbot: QtBot, window: MainWindow) -> Non
         assert editors(window) == expected
 
 
+def test_a_change_that_was_given_up_can_be_had_back(
+    qtbot: QtBot, window: MainWindow, storage: StorageThread
+) -> None:
+    chat = ask(qtbot, window, "capital?")
+    undo = window.sidebar.undo
+    editor = begin(qtbot, window, 0, "")
+    qtbot.keyClick(editor.edit, Qt.Key.Key_Escape)
+    assert undo.isHidden()  # nothing was changed
+    editor = begin(qtbot, window, 0, " A long change")
+    qtbot.keyClick(editor.edit, Qt.Key.Key_Escape)
+    assert kept(qtbot, storage, chat) == []
+    undo.button.click()
+    qtbot.waitUntil(lambda: editors(window) == ["capital? A long change"], timeout=5000)
+    assert kept(qtbot, storage, chat) == ["capital? A long change"]
+
+
 def test_the_last_question_is_edited_though_an_early_one_is_shown(
     qtbot: QtBot, window: MainWindow, storage: StorageThread
 ) -> None:
