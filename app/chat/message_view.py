@@ -37,7 +37,7 @@ def answer_words() -> Words:
 
 
 class MessageView(QWidget):
-    """A message without its text: the line above it, the buttons below it, the field in which it is changed."""
+    """A message without its text: the line above it, its buttons, the field in which it is changed."""
 
     action = Signal(str)  # an `Action`
     version_requested = Signal(int)  # the id of another version of this message
