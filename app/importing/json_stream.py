@@ -17,7 +17,7 @@ from app.importing.errors import UnreadableError
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NEAR_END = 16  # characters: an error there may be nothing but the end of what has come so far
 _OPEN_STRING = "Unterminated string"
-_MOST_CHARACTERS = 2**28  # of one value, with the space before it: many times the longest chat
+_MOST_CHARACTERS = 2**28  # of one value: many times the longest chat
 
 
 def values_in(blocks: Iterable[str]) -> Iterator[Any]:

@@ -92,10 +92,8 @@ def test_damage_is_named(text: str, words: str) -> None:
         list(values_in(blocks_of(text, 7)))
 
 
-@pytest.mark.parametrize("text", ['["short", "' + "x" * 300 + '"]', "[1," + " " * 300 + "2]"])
-def test_a_part_without_end_is_refused_before_it_fills_the_memory(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+def test_a_part_without_end_is_refused_before_it_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '["short", "' + "x" * 300 + '"]'
     assert len(list(values_in(blocks_of(text, 10)))) == 2
     monkeypatch.setattr("app.importing.json_stream._MOST_CHARACTERS", 100)
     taken: list[str] = []
