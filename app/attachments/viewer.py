@@ -10,6 +10,7 @@ from app.attachments.form import Attachment
 from app.i18n import tr, tr_count
 from app.theme import monospace
 from app.widgets.labels import hint
+from app.widgets.wrapping import wrap_mode
 
 _CHARACTERS, _LINES = 84, 26
 
@@ -27,6 +28,7 @@ class AttachmentDialog(QDialog):
         self.text.setTabChangesFocus(True)
         self.text.setAccessibleName(file.name)
         self.text.setFont(monospace())
+        self.text.setWordWrapMode(wrap_mode(file.content))
         self.text.setPlainText(file.content)
         metrics = self.text.fontMetrics()
         self.text.setMinimumSize(metrics.averageCharWidth() * 30, metrics.lineSpacing() * 6)

@@ -21,6 +21,7 @@ from app.chat.prose_writer import plain_format
 from app.i18n import tr
 from app.theme import mark, theme
 from app.widgets.literal import as_tip
+from app.widgets.wrapping import wrap_mode
 
 
 class TextArea(QTextBrowser):
@@ -88,6 +89,7 @@ class PlainArea(TextArea):
         self._text = text
         self.natural_width = 0
         self.setAccessibleName(tr("Text of the message"))
+        self.setWordWrapMode(wrap_mode(text))
         self.render_again()
 
     def render_again(self) -> None:

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 from app.i18n import tr
 from app.theme import mark
 from app.widgets.mime import local_files
+from app.widgets.wrapping import wrap_mode
 
 MAX_LINES = 9
 LONG_PASTE = 4_000  # characters; longer texts are better attached
@@ -59,6 +60,7 @@ class MessageEdit(QPlainTextEdit):
     def show_text(self, text: str) -> None:
         """Replace the text; not undoable."""
         if text != self.toPlainText():
+            self.setWordWrapMode(wrap_mode(text))
             self.setPlainText(text)
             self.moveCursor(QTextCursor.MoveOperation.End)
 
@@ -102,6 +104,7 @@ class MessageEdit(QPlainTextEdit):
             self.huge_pasted.emit(source.text())
             return
         start = self.textCursor().selectionStart()
+        self.setWordWrapMode(wrap_mode(self.toPlainText() + source.text()))
         super().insertFromMimeData(source)
         if self.textCursor().position() - start > LONG_PASTE:
             pasted = QTextCursor(self.document())
