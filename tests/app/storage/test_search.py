@@ -1,6 +1,5 @@
 """Searching the saved chats: what is found, and that the index follows the messages."""
 
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -122,18 +121,21 @@ def test_of_what_is_everywhere_the_newest_chats_are_found(store: ChatStore) -> N
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_messages_are_searched_in_a_moment(store: ChatStore) -> None:
-    """Measured 1 to 30 ms on two cores; the limit leaves room for a busy machine."""
+def test_a_search_looks_at_few_of_many_messages(store: ChatStore) -> None:
+    """Counted in steps of SQLite's machine, of which a look at each message takes more than 150,000.
+
+    Of 100,000 messages that are three times as long, searches took 1 to 30 ms on two cores.
+    """
     words = ["rome", "paris", "the", "of", "北京", "서울", "needle"]
-    with_needle = 77_777
+    with_needle = 15_555
     store._db.execute("PRAGMA synchronous = OFF")
     with store._db:
         store._db.execute("BEGIN")
         for chat in range(1, 2001):
             insert = "INSERT INTO conversation (title, created, updated, activity) VALUES (?, 0, 0, ?)"
             store._db.execute(insert, (f"chat {chat}", chat))
-        for number in range(1, 100_001):
-            text = " ".join(f"{words[(number + n) % 5]}{number * (n + 7) % 9973}" for n in range(24))
+        for number in range(1, 20_001):
+            text = " ".join(f"{words[(number + n) % 5]}{number * (n + 7) % 9973}" for n in range(8))
             text += " needle 首尔" if number == with_needle else ""
             store._db.execute(
                 "INSERT INTO message (conversation_id, role, content, state, created)"
@@ -142,27 +144,29 @@ def test_a_hundred_thousand_messages_are_searched_in_a_moment(store: ChatStore) 
             )
     while store.index_some():
         pass
-    for sought in (
-        "the",
-        "rome paris",
-        "needle",
-        "e",
-        "首尔",
-        "首",
-        "京",
-        "zz",
-        "no such words",
-        "needle 首",
-    ):
-        best = min(_seconds(lambda text=sought: store.conversations(text)) for _ in range(3))
-        assert best < 0.15, sought
+    everywhere = {sought: _steps(store, sought) for sought in ("the", "rome paris", "e", "京")}
+    assert max(everywhere.values()) < 120_000, everywhere
+    rare = {
+        sought: _steps(store, sought) for sought in ("needle", "首尔", "首", "zz", "no such", "needle 首")
+    }
+    assert max(rare.values()) < 5_000, rare
     assert len(store.conversations("首尔")) == len(store.conversations("needle")) == 1
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+def _steps(store: ChatStore, sought: str) -> int:
+    """How many instructions SQLite carries out for a search, to about a hundred."""
+    hundreds = 0
+
+    def count() -> int:
+        nonlocal hundreds
+        hundreds += 1
+        return 0  # go on
+
+    store.conversations(sought)  # what is read once for all searches
+    store._db.set_progress_handler(count, 100)
+    store.conversations(sought)
+    store._db.set_progress_handler(None, 0)
+    return 100 * hundreds
 
 
 def test_titles_that_change_are_found_as_they_are_now(
