@@ -14,7 +14,7 @@ import pytest
 from app.storage import ChatStore, MessageState, open_store
 from tests.app.storage import writer
 
-KILLS = 200
+KILLS = 100
 # A process of its own each time; where the system can, divided off one that has imported all that it needs.
 PROCESSES = multiprocessing.get_context(
     "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
@@ -129,7 +129,7 @@ def test_nothing_acknowledged_is_lost(database: Path) -> None:
     kinds: set[str] = set()
     interrupted = 0
     for number in range(KILLS):
-        if number % 20 == 0:  # a fresh file, so that reading all of it stays quick
+        if number % 10 == 0:  # a fresh file, so that reading all of it stays quick
             database = database.with_name(f"chats{number}.sqlite3")
             everything = []
         everything += killed(database, luck)
