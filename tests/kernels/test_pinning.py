@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -25,9 +26,17 @@ def masks_of_new_threads(threads: int, pin: bool = True) -> list[set[int]]:
     """The affinity of each thread that a new pool starts, in the order they were started."""
     before = {int(entry.name) for entry in TASKS.iterdir()}
     with CpuPool(threads, pin=pin):
-        time.sleep(0.05)  # a thread pins itself when it begins
         started = sorted({int(entry.name) for entry in TASKS.iterdir()} - before)
+        deadline = time.monotonic() + 30
+        while not all(map(has_slept, started)) and time.monotonic() < deadline:
+            time.sleep(0.005)
         return [os.sched_getaffinity(thread) for thread in started]
+
+
+def has_slept(thread: int) -> bool:
+    """Whether a thread has begun, in which it pins itself, and found no work yet."""
+    status = (TASKS / str(thread) / "status").read_text()
+    return re.search(r"^voluntary_ctxt_switches:\s+0$", status, re.MULTILINE) is None
 
 
 def test_each_worker_has_a_core_and_the_caller_keeps_its_freedom(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -111,34 +113,44 @@ def test_copies_of_a_part_bring_that_part(parts: LoadedModel, monkeypatch: pytes
 
 
 def test_both_sides_run_at_the_same_time(parts: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock of made-up durations: while a copy is under way, calls take half as long again."""
-    copying = False
-    durations: list[bool] = []
+    """By a clock that only calls move on: while a copy is under way they take twice as long."""
+    copying = threading.Event()
+    patience = 0.0  # how long a call waits for a copy to be beside it
+    now = 0.0
+    beside_copies: list[bool] = []
     real = DirectStream.fetch
 
     def fetch(self: DirectStream, layer: int, expert: int, panels: tuple[int, int] | None = None) -> int:
-        nonlocal copying
-        copying = True
-        time.sleep(0.005)
+        copying.set()
+        time.sleep(0.005)  # other threads work
         place = real(self, layer, expert, panels)
         self._seconds += 1.0
-        copying = False
+        copying.clear()
         return place
 
     def run(*_: Any) -> None:
-        durations.append(copying)
-        time.sleep(0.004 if copying else 0.002)
+        nonlocal now
+        beside_copies.append(copying.wait(patience))
+        now += 0.004 if beside_copies[-1] else 0.002
 
+    def measure(call: Callable[[], object], **_: Any) -> Timing:
+        begin = now
+        call()
+        return Timing(now - begin, 0.0)
+
+    monkeypatch.setattr(together, "time", SimpleNamespace(perf_counter=lambda: now))
+    monkeypatch.setattr(together, "measure", measure)
     monkeypatch.setattr(DirectStream, "fetch", fetch)
     monkeypatch.setattr(CpuPool, "run_experts", run)
     probes = TogetherProbes(CpuExperts(parts), GpuProbes(parts))
     alone = probes.cpu_alone(3)
-    assert not any(durations)
-    assert alone.seconds == pytest.approx(0.001, rel=0.5)  # two experts in 2 ms
-    durations.clear()
+    assert not any(beside_copies)
+    assert alone.seconds == pytest.approx(0.001)  # two experts in 2 ms
+    beside_copies.clear()
+    patience = 0.1
     beside = probes.cpu_together(3)
-    assert sum(durations) > len(durations) / 2
-    assert beside.seconds > 1.4 * alone.seconds
+    assert sum(beside_copies) > len(beside_copies) / 2
+    assert beside.seconds == pytest.approx(0.002)
     assert probes.copy_together(3).seconds == pytest.approx(1.0, abs=0.1)
     assert probes.copy_together(1).seconds == pytest.approx(1.0, abs=0.1)  # nothing was measured before
 
