@@ -62,7 +62,11 @@ def test_dollars_that_are_no_formulas(source: str) -> None:
 
 @given(st.text("$\\()[] \nab1`-|>", max_size=40))
 def test_no_source_breaks_the_parser(source: str) -> None:
-    parse(source)
+    assert sum(token.nesting for token in parse(source)) == 0  # what is opened is closed
+    unescaped = source.replace("\\|", "|")  # in the cells of tables
+    for _, mark, tex in formulas(source):
+        assert mark in source
+        assert all(line in source or line in unescaped for line in tex.split("\n"))
 
 
 def test_raw_html_is_text() -> None:
