@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import sqlite3
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +20,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal, Slot
 from shiboken6 import isValid
 
 from app.i18n import tr
-from app.storage.errors import Notice, StorageError
+from app.storage.errors import DamagedError, Notice, StorageError
 from app.storage.keeping import Kept
 from app.storage.opening import Opened, open_in_memory, open_store
 from app.storage.rows import MessageRow, MessageState
@@ -106,6 +107,7 @@ class StorageThread(QObject):
             self._start_timer,
         )
         self._troubled: set[int] = set()  # answers whose partial text could not be saved
+        self._late: dict[int, Callable[[ChatStore], MessageRow]] = {}  # ended ones; the thread's alone
         self._timer = QTimer(self, interval=PARTIAL_MILLISECONDS, singleShot=True)
         self._timer.timeout.connect(self.flush)
         self._settled.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
@@ -153,12 +155,26 @@ class StorageThread(QObject):
         reason: FinishReason | None = None,
         note: str = "",
     ) -> Operation[MessageRow]:
-        """Save the whole answer and how it ended; a partial one that still waits is dropped."""
+        """Save the whole answer and how it ended; a partial one that still waits is dropped.
+
+        What a full disk or another program keeps from being saved is tried again before whatever is done
+        next, and at the end.
+        """
         self._partials.pop(message_id, None)
         self._troubled.discard(message_id)
-        return self.run(
-            ChatStore.finish_message, message_id, content, state, stats=stats, reason=reason, note=note
-        )
+
+        def finish(store: ChatStore) -> MessageRow:
+            return store.finish_message(message_id, content, state, stats=stats, reason=reason, note=note)
+
+        def first(store: ChatStore) -> MessageRow:
+            try:
+                return finish(store)
+            except StorageError as error:
+                if _may_work_later(error):
+                    self._late[message_id] = finish
+                raise
+
+        return self.run(first)
 
     def save_draft(self, conversation_id: int | None, text: str) -> None:
         """Keep what is typed but not sent; call it at each change, it is written about once a second."""
@@ -213,8 +229,16 @@ class StorageThread(QObject):
         opened = _open_or_remember(self._path)
         self._settled.emit(None, opened)
         while (job := self._next(opened.store)) is not None:
+            self._try_late(opened.store)
             job(opened.store)
+        self._try_late(opened.store)
         opened.store.close()
+
+    def _try_late(self, store: ChatStore) -> None:
+        for message_id, finish in tuple(self._late.items()):
+            outcome = _outcome(partial(finish, store))
+            if isinstance(outcome, tuple) or not _may_work_later(outcome):
+                del self._late[message_id]
 
     def _next(self, store: ChatStore) -> Callable[[ChatStore], None] | None:
         """The next job. While there is none, the search index is brought up to date step by step."""
@@ -237,6 +261,11 @@ def _open_or_remember(path: Path) -> Opened:
         action = tr("The chats that were saved before are shown all the same.") + " " + action
     notice = Notice(opened.what, why=opened.why, action=f"{opened.action} {action}".strip())
     return Opened(memory.store, (notice,), saved=False)
+
+
+def _may_work_later(error: StorageError) -> bool:
+    """Whether it was the disk or another program, not what was asked for."""
+    return isinstance(error.__cause__, sqlite3.Error) and not isinstance(error, DamagedError)
 
 
 def _outcome(work: Callable[[], T]) -> tuple[T] | StorageError:

@@ -176,6 +176,33 @@ def test_a_partial_answer_that_cannot_be_saved_is_told_once(
     assert len(told) == 1
 
 
+@pytest.mark.parametrize("closing", [False, True])
+def test_an_answer_that_could_not_be_saved_is_tried_again(
+    storage: StorageThread, caller: Caller, database: Path, closing: bool
+) -> None:
+    def read_only(store: ChatStore, value: str) -> None:
+        store._db.execute(f"PRAGMA query_only = {value}")
+
+    chat = caller.result(storage.run(ChatStore.create_conversation))
+    answer = caller.result(storage.run(ChatStore.begin_exchange, chat.id, "Q")).answer
+    storage.run(read_only, "ON")
+    assert "may not write" in caller.error(storage.finish_message(answer.id, "the whole answer")).why
+    storage.run(read_only, "OFF")
+    if closing:
+        storage.close()
+        store = open_store(database).store
+        rows = store.messages(chat.id)
+        store.close()
+    else:
+        rows = caller.result(storage.run(ChatStore.messages, chat.id))
+    assert (rows[1].content, rows[1].state) == ("the whole answer", MessageState.COMPLETE)
+
+
+def test_an_answer_whose_chat_is_gone_is_not_tried_again(storage: StorageThread, caller: Caller) -> None:
+    assert "no longer in the list" in caller.error(storage.finish_message(99, "x")).why
+    assert storage._late == {}
+
+
 def test_drafts_are_written_at_the_end(storage: StorageThread, caller: Caller, database: Path) -> None:
     chat = caller.result(storage.run(ChatStore.create_conversation))
     answer = caller.result(storage.run(ChatStore.begin_exchange, chat.id, "Q")).answer.id
