@@ -8,6 +8,7 @@ from torch import Tensor
 
 from kernels.cpu import ExpertJob, ExpertShape, Isa, available_isas, default_isa
 from tests.kernels.experts import make_expert
+from tests.kernels.pools import SHAPE
 
 
 @pytest.fixture(params=[isa for isa in available_isas() if isa <= default_isa()])
@@ -36,5 +37,17 @@ def random_job() -> Callable[..., ExpertJob]:
         g = torch.Generator().manual_seed(seed)
         rows = torch.randint(0, tokens, (count,), generator=g, dtype=torch.int32)
         return ExpertJob(block, rows, torch.rand(count, generator=g) + 0.1)
+
+    return make
+
+
+@pytest.fixture
+def work(random_expert: Callable, random_job: Callable) -> Callable[..., tuple[Tensor, list[ExpertJob]]]:
+    """Make x and jobs for three experts with `count` tokens each."""
+
+    def make(count: int, seed: int = 0) -> tuple[Tensor, list[ExpertJob]]:
+        x = torch.randn(count, SHAPE.hidden, generator=torch.Generator().manual_seed(seed))
+        jobs = [random_job(random_expert(SHAPE, seed + e)[0], count, count, seed + e) for e in range(3)]
+        return x, jobs
 
     return make
