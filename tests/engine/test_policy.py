@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 
 import numpy as np
 import numpy.typing as npt
@@ -87,16 +86,11 @@ def test_one_token_is_divided_as_measured_together() -> None:
     assert alone.seconds / plan.seconds == pytest.approx(131 / 107, rel=0.04)
 
 
-def test_a_plan_is_found_again_in_microseconds() -> None:
+def test_a_plan_is_found_again_without_thinking(monkeypatch: pytest.MonkeyPatch) -> None:
     resident, tokens = np.arange(8) < 2, np.array([1, 0, 0, 1, 0, 0, 0, 0])
     first = decide("makespan", resident, tokens, SERVER, 448)
-    times = []
-    for _ in range(200):
-        begin = time.perf_counter()
-        again = decide("makespan", resident, tokens, SERVER, 448)
-        times.append(time.perf_counter() - begin)
-    assert again is first
-    assert sorted(times)[20] < 10e-6  # the quiet ones: other programs run too
+    monkeypatch.delattr("engine.policy._decide")
+    assert decide("makespan", resident.copy(), tokens.copy(), SERVER, 448) is first
 
 
 def test_plans_are_not_kept_for_ever() -> None:
