@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QTextCursor
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.attachments.field import AttachmentField
@@ -44,8 +44,7 @@ class MessageEditor(QFrame):
         self.edit.setPlaceholderText("")
         self.edit.setAccessibleName(tr("Edit the message"))
         self.edit.setAccessibleDescription(consequence)
-        self.edit.setPlainText(parts.text)
-        self.edit.moveCursor(QTextCursor.MoveOperation.End)
+        self.edit.show_text(parts.text)
         self.edit.submitted.connect(self._submit)
         self.edit.focus_changed.connect(lambda focused: mark(self, focused=focused))
         self.edit.textChanged.connect(self._on_changed)
@@ -91,8 +90,7 @@ class MessageEditor(QFrame):
         """Go on with a change that was begun earlier."""
         parts = self._parts(text)
         self.files.set_files(parts.attachments)
-        self.edit.setPlainText(parts.text)
-        self.edit.moveCursor(QTextCursor.MoveOperation.End)
+        self.edit.show_text(parts.text)
 
     def _submit(self) -> None:
         if self.save_button.isEnabled() and not self.files.asks_to_wait():

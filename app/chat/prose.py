@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QElapsedTimer, QPoint, QRectF, Qt, QTimer
-from PySide6.QtGui import QPainter, QPaintEvent, QTextBlock, QTextBlockFormat, QTextCursor
+from PySide6.QtGui import QPainter, QPaintEvent, QTextBlock, QTextBlockFormat, QTextCursor, QTextOption
 from PySide6.QtWidgets import QWidget
 
 from app.chat.formula_watch import FormulaWatch
@@ -12,6 +12,7 @@ from app.chat.selections import moved, units
 from app.chat.text_area import TextArea
 from app.i18n import tr
 from app.theme import theme
+from app.widgets.wrapping import wrap_mode
 
 INDENT = 2.2  # of a list, in widths of an "m"
 BAR = 3  # pixels: the width of the bar beside a quote
@@ -122,6 +123,9 @@ class ProseArea(TextArea):
             self.setTextCursor(selection)
 
     def _write_tail(self, source: str) -> None:
+        mode = wrap_mode(source)
+        if mode is QTextOption.WrapMode.WrapAnywhere:
+            self.setWordWrapMode(mode)
         cursor = QTextCursor(self.document())
         cursor.beginEditBlock()
         cursor.setPosition(self._tail_start.position())

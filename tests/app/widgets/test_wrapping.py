@@ -9,6 +9,8 @@ from pytestqt.qtbot import QtBot
 
 from app.attachments.form import Attachment
 from app.attachments.viewer import AttachmentDialog
+from app.chat.editor import MessageEditor
+from app.chat.prose import ProseArea
 from app.chat.text_area import PlainArea
 from app.composer.edit import MessageEdit
 from app.widgets.wrapping import wrap_mode
@@ -28,10 +30,14 @@ _Mode = QTextOption.WrapMode
 def test_words_stay_whole_where_they_are_words(qtbot: QtBot, text: str, mode: QTextOption.WrapMode) -> None:
     assert wrap_mode(text) is mode
     viewer, bubble, field = AttachmentDialog(Attachment("a.txt", text)), PlainArea(text), MessageEdit()
+    editor, prose = MessageEditor(text, "Save", "", files=False), ProseArea()
     field.show_text(text)
-    for widget in (viewer, bubble, field):
+    prose.add_settled(text)
+    prose.add_settled("An end.")
+    for widget in (viewer, bubble, field, editor, prose):
         qtbot.addWidget(widget)
-    assert [area.wordWrapMode() for area in (viewer.text, bubble, field)] == [mode] * 3
+    areas = (viewer.text, bubble, field, editor.edit, prose)
+    assert [area.wordWrapMode() for area in areas] == [mode] * 5
 
 
 def test_what_is_pasted_behind_a_long_word_leaves_it_as_it_is(qtbot: QtBot) -> None:
