@@ -68,10 +68,13 @@ class ChatsController(QObject):
                 self._outdated = True
             elif view == self._view:  # the user has typed on meanwhile otherwise
                 chats, archived = found
-                chosen = {chat.id for chat in self._sidebar.list.chosen()}
+                listed = {chat.conversation.id for chat in chats}
+                chosen = listed & {chat.id for chat in self._sidebar.list.chosen()}
                 self._model.set_chats(chats, parse(view.sought).terms)
                 self._sidebar.show_state(view.sought, archived=archived, limit=MOST_FOUND)
-                if len(chosen) < 2 or not self._sidebar.list.choose(chosen):
+                if len(chosen) > 1:
+                    self._sidebar.list.choose(chosen)
+                else:
                     self._select()
 
         self._storage.run(read).then(show)

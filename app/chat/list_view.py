@@ -70,15 +70,14 @@ class ChatList(QListView):
         rows = sorted(self.selectionModel().selectedIndexes(), key=lambda index: index.row())
         return [index.data(ChatListModel.CHAT) for index in rows]
 
-    def choose(self, ids: Collection[int]) -> bool:
-        """Select chats again, after the list has changed; False if none of them is in it."""
+    def choose(self, ids: Collection[int]) -> None:
+        """Select chats again, after the list has changed."""
         selection, model = QItemSelection(), self.model()
         for row in range(model.rowCount()):
             index = model.index(row, 0)
             if index.data(ChatListModel.ID) in ids:
                 selection.select(index, index)
         self.selectionModel().select(selection, QItemSelectionModel.SelectionFlag.ClearAndSelect)
-        return not selection.isEmpty()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Delete deletes what is chosen; the rest is Qt's."""

@@ -118,6 +118,20 @@ def test_a_language_has_as_many_plurals_as_it_needs(
     qtbot.waitUntil(lambda: name() == "few: Deleted 4 chats", timeout=5000)
 
 
+def test_where_one_of_several_is_left_the_chat_that_is_shown_is_marked(
+    qtbot: QtBot, window: MainWindow, chats: list[int]
+) -> None:
+    with qtbot.waitSignal(window.session.opened):
+        window.session.open(chats[0])
+    choose(window, 0, 1)
+    window.sidebar.search.setText('"text of d"')
+    qtbot.waitUntil(lambda: listed(window) == "d", timeout=5000)
+    assert chosen(window) == ""
+    window.sidebar.search.clear()
+    qtbot.waitUntil(lambda: listed(window) == "dcba", timeout=5000)
+    assert chosen(window) == "a"
+
+
 def test_the_menu_of_a_chat_that_is_not_chosen_is_its_own(window: MainWindow, chats: list[int]) -> None:
     choose(window, 0, 1)
     view = window.sidebar.list
