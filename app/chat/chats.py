@@ -38,7 +38,7 @@ class ChatsController(QObject):
         self._sidebar, self._session, self._storage = sidebar, session, storage
         self._model: ChatListModel = sidebar.model
         self._view = _View()
-        self._outdated = False  # the list has changed while a title was being edited in it
+        self._outdated = False  # the list or the chat that is shown has changed during an edit in it
         self._place: tuple[int, int] | None = None  # chat that is being opened, message to show in it
         sidebar.new_chat.connect(session.new_chat)
         sidebar.search_changed.connect(self._on_search)
@@ -209,6 +209,7 @@ class ChatsController(QObject):
 
     def _select(self) -> None:
         if self._sidebar.list.editing:
+            self._outdated = True
             return
         shown = self._session.conversation
         self._sidebar.select(shown.id if shown else None)

@@ -204,6 +204,17 @@ def test_a_chat_that_is_not_in_the_list_is_renamed_all_the_same(
     assert window.page.title.text() == "renamed"
 
 
+def test_a_chat_that_is_opened_while_a_title_is_typed_is_marked_afterwards(
+    qtbot: QtBot, window: MainWindow, storage: StorageThread
+) -> None:
+    chat, other = fill(qtbot, window, storage, {"a": ["x"], "b": ["x"]})
+    window.sidebar.rename(chat, archived=False)
+    with qtbot.waitSignal(window.session.opened):
+        window.session.open(other)
+    qtbot.keyClick(window.sidebar.list.findChildren(QLineEdit)[0], Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: [one.id for one in window.sidebar.list.chosen()] == [other], timeout=5000)
+
+
 def test_what_happens_meanwhile_leaves_a_title_that_is_being_typed(
     qtbot: QtBot, window: MainWindow, storage: StorageThread
 ) -> None:
