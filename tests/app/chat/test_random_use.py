@@ -140,7 +140,8 @@ class User:
         self._window.session.parameters.change(setup_from(preset))
 
     def choose_all(self) -> None:
-        self._window.sidebar.list.selectAll()
+        if self._window.sidebar.model.rowCount() > 1:  # one alone would be chosen, though it is not shown
+            self._window.sidebar.list.selectAll()
 
     def command(self) -> None:
         self._window.menus.actions[self._random.choice(COMMANDS)].trigger()
