@@ -31,13 +31,13 @@ def launch(shape: ExpertShape, tokens: int, dtype: torch.dtype) -> None:
 capability = int(sys.argv[1])
 compile_for(capability)
 # How many tokens share a program only says how often its loops are unrolled, which takes long to compile: so
-# the most are compiled for one GPU, and fewer for the other.
-several = (16, torch.float32) if capability < 90 else (4, torch.bfloat16)
+# the most are compiled in the format with the shortest loops, and fewer in the others.
 narrow, experts._NARROW = experts._NARROW, 0  # as if this one were too large for offsets of 32 bits
 launch(ExpertShape(75, 33, WeightFormat.INT4), 1, torch.float32)
 experts._NARROW = narrow
 for format in WeightFormat:
-    for tokens, dtype in [(1, torch.float32), several]:
+    most = 16 if format is WeightFormat.BF16 else 4
+    for tokens, dtype in [(1, torch.float32), (most, torch.float32 if capability < 90 else torch.bfloat16)]:
         launch(ExpertShape(300, 70, format), tokens, dtype)
     odd = ExpertShape(75, 33, format)
     launch(odd, 1, torch.bfloat16)
