@@ -67,7 +67,7 @@ class User:
         self._sent: set[str] = set()  # words that were seen in saved messages
         often = [self.ask, self.write, self.switch, self.wait]
         seldom = [self.edit, self.change_edit, self.end_edit, self.use_tool, self.undo, self.search]
-        others = [self.rename, self.call_back, self.resize, self.take_preset, self.choose_all, self.command]
+        others = [self.rename, self.call_back, self.resize, self.take_preset, self.command]
         self._actions: list[Callable[[], object]] = [*often * 3, *seldom, *others]
 
     def act(self) -> None:
@@ -139,10 +139,6 @@ class User:
         preset = self._random.choice(self._window.presets.all)
         self._window.session.parameters.change(setup_from(preset))
 
-    def choose_all(self) -> None:
-        if self._window.sidebar.model.rowCount() > 1:  # one alone would be chosen, though it is not shown
-            self._window.sidebar.list.selectAll()
-
     def command(self) -> None:
         self._window.menus.actions[self._random.choice(COMMANDS)].trigger()
         for dialog in self._window.findChildren(MessageDialog):
@@ -166,7 +162,7 @@ class User:
             assert window.page.title.text() == self._read(lambda store: store.conversation(shown)).title
         chosen = [chat.id for chat in window.sidebar.list.chosen()]
         listed = window.sidebar.model.row_of(shown) >= 0
-        assert len(chosen) > 1 or chosen == ([shown] if listed else [])
+        assert chosen == ([shown] if listed else [])
         assert self._read(lambda store: store.next_message(shown)) == ""
         sent = self._read(_words_sent)
         assert self._sent <= sent
