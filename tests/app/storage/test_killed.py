@@ -14,7 +14,7 @@ import pytest
 from app.storage import ChatStore, MessageState, open_store
 from tests.app.storage import writer
 
-KILLS = 100
+KILLS = 200
 # A process of its own each time; where the system can, divided off one that has imported all that it needs.
 PROCESSES = multiprocessing.get_context(
     "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
