@@ -100,7 +100,7 @@ class ChatList(QListView):
         editor = self.indexWidget(self.currentIndex())
         if self.editing and editor is not None:
             self.commitData(editor)
-            self.closeEditor(editor, QAbstractItemDelegate.EndEditHint.NoHint)
+            self.itemDelegate().closeEditor.emit(editor, QAbstractItemDelegate.EndEditHint.NoHint)
 
     def _rename(self, index: QModelIndex) -> None:
         if index.isValid() and not self.editing:

@@ -14,7 +14,7 @@ from typing import TypeVar
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QToolButton
+from PySide6.QtWidgets import QAbstractButton, QApplication, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.chat.message import AssistantMessage, UserMessage
@@ -123,7 +123,8 @@ class User:
 
     def rename(self) -> None:
         self._window.menus.actions["rename"].trigger()
-        editor = self._window.sidebar.list.findChild(QLineEdit)
+        chats = self._window.sidebar.list
+        editor = chats.indexWidget(chats.currentIndex())  # not one of before, on its way out
         if editor is not None:
             self._qtbot.keyClicks(editor, self._random.choice(("title", "")))
             self._qtbot.keyClick(editor, Qt.Key.Key_Return)
@@ -146,8 +147,10 @@ class User:
 
     def look(self) -> None:
         """Wait until nothing happens any more; then everything must show what is saved."""
-        self._settle()
         window, session = self._window, self._window.session
+        self._settle()
+        window.sidebar.list.end_edit()  # the list stays as it is while a title is edited
+        self._settle()
         shown = None if session.conversation is None else session.conversation.id
         saved = [] if shown is None else self._read(lambda store: store.messages(shown))
         assert [(row.id, row.content, row.state) for row in session.messages] == [
@@ -160,6 +163,8 @@ class User:
         assert window.page.stack.currentWidget() is (window.page.view if saved else window.page.welcome)
         if shown is not None:
             assert window.page.title.text() == self._read(lambda store: store.conversation(shown)).title
+        marked = [chat.id for chat in window.sidebar.list.chosen()]
+        assert marked == ([shown] if window.sidebar.model.row_of(shown) >= 0 else [])
         assert self._read(lambda store: store.next_message(shown)) == ""
         sent = self._read(_words_sent)
         assert self._sent <= sent
