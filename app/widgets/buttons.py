@@ -9,9 +9,8 @@ from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
 from app.theme import mark, theme
 
-MARK_WIDTH = (
-    28  # pixels of a check box or radio button before its words at a zoom of 100 %, as in the style sheet
-)
+# Pixels of a check box or radio button before its words at a zoom of 100 %, as in the style sheet.
+MARK_WIDTH = 28
 
 
 def push_button(

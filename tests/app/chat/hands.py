@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.chat.message import AssistantMessage
+from app.storage import ChatStore
+from app.storage.thread import StorageThread
 from app.window import MainWindow
 
 
@@ -33,3 +37,24 @@ def answer(window: MainWindow) -> AssistantMessage:
 def listed(window: MainWindow) -> list[str]:
     model = window.sidebar.model
     return [str(model.index(row).data()) for row in range(model.rowCount())]
+
+
+def read(qtbot: QtBot, storage: StorageThread, method: Any, *arguments: Any) -> Any:
+    """What the store says after everything that was asked of it before."""
+    storage.flush()
+    results: list[Any] = []
+    storage.run(method, *arguments).then(results.append)
+    qtbot.waitUntil(lambda: bool(results), timeout=5000)
+    return results[0]
+
+
+def open_long_chat(qtbot: QtBot, window: MainWindow, storage: StorageThread, exchanges: int) -> None:
+    def save(store: ChatStore) -> int:
+        chat = store.create_conversation("Long").id
+        for number in range(exchanges):
+            store.add_message(chat, "user", f"Question {number}")
+            store.add_message(chat, "assistant", "An answer.")
+        return chat
+
+    storage.run(save).then(window.session.open)
+    qtbot.waitUntil(lambda: len(window.session.messages) == 2 * exchanges, timeout=5000)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from pytestqt.qtbot import QtBot
 
@@ -12,18 +10,9 @@ from app.paths import database_path
 from app.storage import ChatStore, StorageError, open_store
 from app.storage.thread import StorageThread
 from app.window import MainWindow
-from tests.app.chat.hands import ask, press, write
+from tests.app.chat.hands import ask, press, read, write
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
-
-def read(qtbot: QtBot, storage: StorageThread, method: Any, *arguments: Any) -> Any:
-    """What the store says after everything that was asked of it before."""
-    storage.flush()
-    results: list[Any] = []
-    storage.run(method, *arguments).then(results.append)
-    qtbot.waitUntil(lambda: bool(results), timeout=5000)
-    return results[0]
 
 
 def test_a_chat_that_is_opened_twice_has_its_draft_once(

@@ -11,6 +11,7 @@ from app.paths import database_path
 from app.storage import ChatStore, open_store
 from app.storage.thread import StorageThread
 from app.window import MainWindow
+from tests.app.chat.hands import open_long_chat
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
@@ -139,15 +140,7 @@ def test_a_change_that_was_given_up_can_be_had_back(
 def test_the_last_question_is_edited_though_an_early_one_is_shown(
     qtbot: QtBot, window: MainWindow, storage: StorageThread
 ) -> None:
-    def save(store: ChatStore) -> int:
-        chat = store.create_conversation("Long").id
-        for number in range(100):
-            store.add_message(chat, "user", f"Question {number}")
-            store.add_message(chat, "assistant", "An answer.")
-        return chat
-
-    storage.run(save).then(window.session.open)
-    qtbot.waitUntil(lambda: len(window.session.messages) == 200, timeout=5000)
+    open_long_chat(qtbot, window, storage, exchanges=100)
     view = window.page.view
     view.reveal(window.session.messages[0].id)
     assert view.views[0].row.content == "Question 0"

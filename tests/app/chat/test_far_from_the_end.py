@@ -9,11 +9,11 @@ from pytestqt.qtbot import QtBot
 
 from app.chat.message import AssistantMessage
 from app.chat.view import ConversationView
-from app.storage import ChatStore, MessageState
+from app.storage import MessageState
 from app.storage.thread import StorageThread
 from app.window import MainWindow
 from tests.app.chat.conversation import last, row, settle
-from tests.app.chat.hands import answer, press, write
+from tests.app.chat.hands import answer, open_long_chat, press, write
 from tests.app.fakes import ScriptedFactory
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -58,15 +58,7 @@ def test_its_end_is_shown_although_it_came_while_the_reader_was_away(far: Conver
 def test_in_the_window_nothing_of_it_is_missing(
     qtbot: QtBot, window: MainWindow, storage: StorageThread, factory: ScriptedFactory
 ) -> None:
-    def save(store: ChatStore) -> int:
-        chat = store.create_conversation("Long").id
-        for number in range(60):
-            store.add_message(chat, "user", f"Question {number}")
-            store.add_message(chat, "assistant", "An answer.")
-        return chat
-
-    storage.run(save).then(window.session.open)
-    qtbot.waitUntil(lambda: len(window.session.messages) == 120, timeout=5000)
+    open_long_chat(qtbot, window, storage, exchanges=60)
     factory.gate = threading.Event()
     write(qtbot, window, "And now?")
     press(qtbot, window)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pytest
 from PySide6.QtCore import Qt
@@ -26,7 +26,7 @@ from app.storage import ChatStore, MessageState, open_store
 from app.storage.thread import StorageThread
 from app.window import MainWindow
 from engine.text import clean_text
-from tests.app.chat.hands import press
+from tests.app.chat.hands import press, read
 from tests.app.fakes import ScriptedFactory, shortage
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")  # the offscreen platform's remark
@@ -192,11 +192,7 @@ class User:
             QTest.qWait(SEARCH_DELAY_MS + 20)
 
     def _read(self, ask: Callable[[ChatStore], T]) -> T:
-        found: list[T] = []
-        self._storage.flush()
-        self._storage.run(ask).then(found.append)
-        self._qtbot.waitUntil(lambda: bool(found), timeout=5000)
-        return found[0]
+        return cast(T, read(self._qtbot, self._storage, ask))
 
 
 def _words_sent(store: ChatStore) -> set[str]:

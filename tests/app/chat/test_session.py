@@ -16,6 +16,7 @@ from app.storage.thread import StorageThread
 from engine.errors import PromptTooLongError
 from engine.events import FinishReason
 from engine.params import Message, OverflowPolicy
+from tests.app.chat.hands import read
 from tests.app.fakes import ScriptedFactory, shortage
 
 
@@ -29,15 +30,6 @@ def ask(qtbot: QtBot, session: ChatSession, text: str = "What is the capital of 
     wait_free(qtbot, session)
     assert session.conversation is not None
     return session.conversation.id
-
-
-def read(qtbot: QtBot, storage: StorageThread, method: Any, *arguments: Any) -> Any:
-    """What the store says after everything that was asked of it before."""
-    storage.flush()
-    results: list[Any] = []
-    storage.run(method, *arguments).then(results.append)
-    qtbot.waitUntil(lambda: bool(results), timeout=5000)
-    return results[0]
 
 
 def test_question_and_answer_are_saved_with_figures(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
@@ -15,6 +14,7 @@ from app.storage import ChatStore, MessageState, StorageError, open_store
 from app.storage.thread import StorageThread
 from app.window import MainWindow
 from engine.events import FinishReason
+from tests.app.chat.hands import read
 from tests.app.fakes import ScriptedFactory, shortage
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -40,14 +40,6 @@ def finish(qtbot: QtBot, window: MainWindow, factory: ScriptedFactory, asked: in
     factory.gate.set()
     conversations = factory.engine.conversations
     qtbot.waitUntil(lambda: len(conversations) == asked and not window.session.busy, timeout=5000)
-
-
-def read(qtbot: QtBot, storage: StorageThread, method: Any, *arguments: Any) -> Any:
-    storage.flush()
-    results: list[Any] = []
-    storage.run(method, *arguments).then(results.append)
-    qtbot.waitUntil(lambda: bool(results), timeout=5000)
-    return results[0]
 
 
 def asked(factory: ScriptedFactory) -> list[str]:

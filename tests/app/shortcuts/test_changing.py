@@ -193,6 +193,13 @@ def test_the_zoom_has_its_keys_in_the_settings_too(
     QThreadPool.globalInstance().waitForDone(5000)
 
 
-def test_the_page_may_be_closed_again(page: ShortcutsPage) -> None:
+def test_a_page_that_is_closed_follows_no_more_and_may_be_closed_again(
+    page: ShortcutsPage, window: MainWindow
+) -> None:
+    page.choose("new")
+    window.shortcuts.give("new", "Ctrl+L")
+    assert page.list.currentItem().text(1) == "Ctrl+L (changed)"
     page.close_page()
     page.close_page()
+    window.shortcuts.give("new", "Ctrl+J")
+    assert page.list.currentItem().text(1) == "Ctrl+L (changed)"
