@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from torch import Tensor
 
 from kernels import native
@@ -39,12 +41,9 @@ def pack_expert_rows(matrix: str, first: int, rows: Tensor, out: Tensor, shape: 
         WeightRangeError: likewise; a weight is too large for the format.
         ValueError: arguments that do not belong together.
     """
-    height, width = matrix_size(matrix, shape)
     count = rows.shape[0]
-    whole = count % TILE_ROWS == 0 or first + count == height
-    if first % TILE_ROWS or count < 1 or first < 0 or first + count > height or not whole:
-        raise ValueError(f"rows {first} to {first + count} of {height} are no whole tiles of {TILE_ROWS}")
-    check_weight(matrix, rows, (count, width))
+    _check_rows(matrix, first, count, shape)
+    check_weight(matrix, rows, (count, matrix_size(matrix, shape)[1]))
     check_block(out, shape)
     fault = native.load().pack_rows(
         default_isa().value,
@@ -58,3 +57,59 @@ def pack_expert_rows(matrix: str, first: int, rows: Tensor, out: Tensor, shape: 
         out.data_ptr(),
     )
     raise_fault(fault, MATRICES)
+
+
+def can_pack_files() -> bool:
+    """Whether this system has `pack_expert_file_rows`; Windows has not."""
+    return hasattr(native.load(), "pack_file_rows")
+
+
+def pack_expert_file_rows(
+    matrix: str,
+    first: int,
+    count: int,
+    file: int,
+    position: int,
+    scratch: Tensor,
+    out: Tensor,
+    shape: ExpertShape,
+) -> int:
+    """Read rows of "w1", "w3" or "w2" from a file and pack them into the expert's block, in one native call.
+
+    As `pack_expert_rows` for `count` rows, bf16, that begin at byte `position` of an open file. They go through
+    `scratch`, contiguous bf16 [n >= 16, columns of the matrix] on the CPU, best of a size that stays in a core's
+    cache. Returns how many bytes were read: fewer than the rows have if the file ends early.
+
+    Raises:
+        OSError: the file cannot be read.
+        NonFiniteWeightError, WeightRangeError, ValueError: as `pack_expert_rows`.
+    """
+    _check_rows(matrix, first, count, shape)
+    check_weight("scratch", scratch, (max(len(scratch), TILE_ROWS), matrix_size(matrix, shape)[1]))
+    check_block(out, shape)
+    result = native.load().pack_file_rows(
+        default_isa().value,
+        shape.hidden,
+        shape.intermediate,
+        shape.format.number,
+        MATRICES.index(matrix),
+        first,
+        count,
+        file,
+        position,
+        scratch.data_ptr(),
+        len(scratch),
+        out.data_ptr(),
+    )
+    if result.error:
+        raise OSError(result.error, os.strerror(result.error))
+    raise_fault(result.fault, MATRICES)
+    return int(result.bytes)
+
+
+def _check_rows(matrix: str, first: int, count: int, shape: ExpertShape) -> None:
+    """Rows of a matrix that can be packed: whole tiles, or up to its end."""
+    height, _ = matrix_size(matrix, shape)
+    whole = count % TILE_ROWS == 0 or first + count == height
+    if first % TILE_ROWS or count < 1 or first < 0 or first + count > height or not whole:
+        raise ValueError(f"rows {first} to {first + count} of {height} are no whole tiles of {TILE_ROWS}")

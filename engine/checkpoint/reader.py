@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -103,20 +103,36 @@ class Checkpoint:
             CheckpointError: the file ends early or the disk fails.
         """
         target = buffer.cast("B")[: info.nbytes - start]
-        begin, done = info.offset + start, 0
-        try:
+
+        def read(handle: int, position: int) -> int:
+            done = 0
             while done < len(target):
-                count = _read_at(self._handle(info.file), target[done:], begin + done, self._lock)
+                count = _read_at(handle, target[done:], position + done, self._lock)
                 if count == 0:
                     break
                 done += count
+            return done
+
+        self.read_by(read, info, start, len(target))
+
+    def read_by(self, read: Callable[[int, int], int], info: TensorInfo, start: int, nbytes: int) -> None:
+        """Let `read` read `nbytes` of a tensor, from its byte `start` on, in a way of its own.
+
+        It is called with an open file and the position in it, and returns how many bytes it could read. It
+        may raise OSError, and must leave the file's own position alone.
+
+        Raises:
+            CheckpointError: the file ends early or the disk fails.
+        """
+        try:
+            done = read(self._handle(info.file), info.offset + start)
         except OSError as error:
             raise CheckpointError(
                 f"The model file {info.file.name} cannot be read.",
                 why=f"In {info.file.parent}, the system says: {error.strerror or error}.",
                 action="Check the disk; copy or download the model again if it has errors.",
             ) from error
-        if done < len(target):
+        if done < nbytes:
             raise CheckpointError(
                 f"The model file {info.file.name} changed while it was being read.",
                 why=f"It ended {info.nbytes - start - done:,} bytes before the end of {info.name}.",

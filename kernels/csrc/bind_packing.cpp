@@ -7,6 +7,9 @@
 
 #include "pack.h"
 #include "pack_quantised.h"
+#if defined(FIDDLER_HAVE_PREAD)
+#include "pack_file.h"
+#endif
 
 namespace nb = nanobind;
 
@@ -58,6 +61,17 @@ WeightFault bind_pack_rows(const std::string& isa, std::size_t hidden, std::size
   return pack(isa_from_name(isa), shape, which, first, count, weights, at<std::uint8_t>(out));
 }
 
+#if defined(FIDDLER_HAVE_PREAD)
+FileResult bind_pack_file_rows(const std::string& isa, std::size_t hidden, std::size_t intermediate,
+                               std::size_t number, int matrix, std::size_t first, std::size_t count, int handle,
+                               std::uint64_t position, std::size_t scratch, std::size_t scratch_rows,
+                               std::size_t out) {
+  return pack_file_rows(isa_from_name(isa), {hidden, intermediate, format(number)},
+                        static_cast<ExpertMatrix>(matrix), {handle, position, first, count},
+                        at<std::uint16_t>(scratch), scratch_rows, at<std::uint8_t>(out));
+}
+#endif
+
 void bind_pack_quantised(std::size_t hidden, std::size_t intermediate, std::size_t number,
                          const QuantisedMatrix& w1, const QuantisedMatrix& w3, const QuantisedMatrix& w2,
                          std::size_t out) {
@@ -83,6 +97,13 @@ void bind_packing(nb::module_& m) {
   m.def("int4_matrix", &int4_matrix);
   m.def("quantise", &bind_quantise, nogil());
   m.def("pack_rows", &bind_pack_rows, nogil());
+#if defined(FIDDLER_HAVE_PREAD)
+  nb::class_<FileResult>(m, "FileResult")
+      .def_ro("fault", &FileResult::fault)
+      .def_ro("error", &FileResult::error)
+      .def_ro("bytes", &FileResult::bytes);
+  m.def("pack_file_rows", &bind_pack_file_rows, nogil());
+#endif
   m.def("pack_quantised", &bind_pack_quantised, nogil());
   m.def("pack_linear", &bind_pack_linear, nogil());
 }

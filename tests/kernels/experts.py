@@ -38,6 +38,13 @@ class Expert:
         return ExpertJob(self.block, torch.arange(count, dtype=torch.int32), torch.ones(count), panels)
 
 
+def empty_block(shape: ExpertShape) -> Tensor:
+    """An expert's memory, aligned, in which whatever is not written shows."""
+    buffer = torch.full((shape.nbytes + 63,), 0xA5, dtype=torch.uint8)
+    start = -buffer.data_ptr() % 64
+    return buffer[start : start + shape.nbytes]
+
+
 def ways(format: WeightFormat) -> list[Way]:
     """Those that differ for a format: 8-bit activations do nothing to bf16."""
     return [way for way in Way if way is not Way.EIGHT_BIT or format is not WeightFormat.BF16]

@@ -59,11 +59,8 @@ struct Expert {
     pack(ExpertMatrix::kDown, s.hidden, w2.data());
   }
   void pack(ExpertMatrix matrix, std::size_t rows, const std::uint16_t* weights) {
-    if (shape.format == WeightFormat::kBf16) {
-      pack_rows(shape, matrix, 0, rows, weights, bytes());
-    } else {
-      quantise_rows(available_isas().back(), shape, matrix, 0, rows, weights, bytes());
-    }
+    const auto pack = shape.format == WeightFormat::kBf16 ? &pack_rows : &quantise_rows;
+    pack(available_isas().back(), shape, matrix, 0, rows, weights, bytes());
   }
   std::uint8_t* bytes() const { return reinterpret_cast<std::uint8_t*>(block.get()); }
 };

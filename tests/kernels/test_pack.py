@@ -20,17 +20,12 @@ from kernels.pack import pack_quantised, quantise
 from kernels.quantised import Int4Matrix, Int8Matrix, QuantisedMatrix
 from kernels.rows import pack_expert_rows
 from kernels.unpack import unpack_quantised
+from tests.kernels.experts import empty_block
 
 QUANTISED = (WeightFormat.INT8, WeightFormat.INT4)
 MATRICES = ("w1", "w3", "w2")
 sizes = st.one_of(st.integers(1, 150), st.sampled_from([255, 256, 257, 300, 520]))
 seeds = st.integers(0, 2**31)
-
-
-def empty_block(shape: ExpertShape) -> Tensor:
-    buffer = torch.full((shape.nbytes + 63,), 0xA5, dtype=torch.uint8)
-    start = -buffer.data_ptr() % 64
-    return buffer[start : start + shape.nbytes]
 
 
 def matrix_sizes(hidden: int, intermediate: int) -> tuple[tuple[int, int], ...]:

@@ -1,6 +1,8 @@
 """The arena of packed experts: contents, alignment, faults and cancelling while it is filled."""
 
+import errno
 import json
+import os
 import shutil
 import threading
 import time
@@ -132,9 +134,13 @@ def test_a_weight_too_large_for_few_bits_is_refused_there_and_only_there(model, 
     assert "bf16" in caught.value.action
 
 
-def test_large_matrices_are_read_in_several_parts(make_model, monkeypatch):
+@pytest.mark.parametrize("native", [True, False], ids=["as here", "Windows"])
+def test_large_matrices_are_read_in_several_parts(make_model, monkeypatch, native):
     """With little scratch, 16-row tiles still come whole."""
     monkeypatch.setattr(fill, "LOADING_SCRATCH", 1)
+    monkeypatch.setattr(fill, "_SCRATCHES", 2)
+    if not native:
+        monkeypatch.setattr(fill, "can_pack_files", lambda: False)
     model = make_model(hidden_size=80, num_attention_heads=4, intermediate_size=136)
     assert fill.rows_at_once(80) == 16
     bank = ExpertBank(model.config)
@@ -144,3 +150,29 @@ def test_large_matrices_are_read_in_several_parts(make_model, monkeypatch):
         w1, w3, w2 = unpack_expert(bank.block(layer, expert), bank.shape)
         for name, matrix in (("w1", w1), ("w2", w2), ("w3", w3)):
             assert torch.equal(matrix, model.weights[expert_name(layer, expert, name)])
+
+
+@pytest.mark.parametrize("native", [True, False], ids=["as here", "Windows"])
+def test_a_file_that_shrinks_while_experts_are_read(model, tmp_path, monkeypatch, native):
+    if not native:
+        monkeypatch.setattr(fill, "can_pack_files", lambda: False)
+    path = shutil.copytree(model.path, tmp_path / "m")
+    with Checkpoint(path) as checkpoint:
+        last = max(checkpoint.tensors.values(), key=lambda info: (".experts." in info.name, info.offset))
+        os.truncate(last.file, last.offset + 100)
+        with pytest.raises(CheckpointError, match="changed while it was being read") as caught:
+            ExpertBank(model.config).fill(checkpoint)
+    assert f"{last.nbytes - 100:,} bytes before the end of {last.name}" in caught.value.why
+
+
+def test_a_disk_that_fails_is_explained(model, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(fill, "pack_expert_file_rows", refuse)
+    with (
+        Checkpoint(model.path) as checkpoint,
+        pytest.raises(CheckpointError, match="cannot be read") as caught,
+    ):
+        ExpertBank(model.config).fill(checkpoint)
+    assert os.strerror(errno.EIO) in caught.value.why
