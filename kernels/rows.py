@@ -76,9 +76,9 @@ def pack_expert_file_rows(
 ) -> int:
     """Read rows of "w1", "w3" or "w2" from a file and pack them into the expert's block, in one native call.
 
-    As `pack_expert_rows` for `count` rows, bf16, that begin at byte `position` of an open file. They go through
-    `scratch`, contiguous bf16 [n >= 16, columns of the matrix] on the CPU, best of a size that stays in a core's
-    cache. Returns how many bytes were read: fewer than the rows have if the file ends early.
+    As `pack_expert_rows` for `count` rows, bf16, that begin at byte `position` of an open file. They go
+    through `scratch`, contiguous bf16 [n >= 16, columns of the matrix] on the CPU, best of a size that stays
+    in a core's cache. Returns how many bytes were read: fewer than the rows have if the file ends early.
 
     Raises:
         OSError: the file cannot be read.

@@ -27,8 +27,8 @@ from kernels.rows import (
 )
 from kernels.shape import TILE_ROWS, ExpertShape
 
-# Scratches full that a thread reads and packs before it comes back. With one, sixteen threads mostly waited for
-# Python's lock (16 cores, bf16: 7.5 GB/s, with less than three of them at work). Cancelling waits for as many.
+# Scratches full that a thread reads and packs before it comes back. With one, sixteen threads mostly waited
+# for Python's lock (16 cores, bf16: 7.5 GB/s, less than three of them at work). Cancelling waits for as many.
 _SCRATCHES = 8
 
 
