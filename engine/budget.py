@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from engine.checkpoint.inspect import ModelInfo
 from engine.experts.panels import unpacked_values
-from engine.gpu_format import gpu_dense_bytes, gpu_value_bytes
+from engine.gpu_format import gpu_dense_bytes, gpu_value_bytes, host_table_bytes
 from engine.hardware.facts import DiskInfo, GpuInfo, MemoryInfo
 from engine.models.config import MixtralConfig
 from engine.precision import precision_name
@@ -93,13 +93,10 @@ def vram_budget(
     """
     config, value_bytes = info.config, gpu_value_bytes(info)
     available = gpu.vram_free if user_budget is None else min(gpu.vram_free, user_budget)
-    workspace = workspace_room(config, context, available, value_bytes)
-    chunk = prefill_chunk(config, context, workspace, value_bytes)
     cuda_bytes = gpu.cuda_bytes or CUDA_DEVICE_BYTES
     base = [
-        Item("Everything but the experts", gpu_dense_bytes(info, weight_format)),
+        Item("The layers without their experts", gpu_dense_bytes(info, weight_format)),
         Item(f"KV cache for {context:,} tokens", kv_bytes(info, context, cuda=True)),
-        Item(f"Workspace, for {chunk:,} tokens of a prompt at a time", workspace),
         Item("CUDA and its libraries", cuda_bytes + CUDA_LATER_BYTES + ALLOCATOR_BYTES),
         Item("Room to copy other experts in", _streaming_bytes(info, weight_format)),
     ]
@@ -107,9 +104,12 @@ def vram_budget(
         reserve = max(_RESERVE_FLOOR, int(gpu.vram_total * _RESERVE_SHARE))
         base.append(Item("Reserve for the desktop", reserve))
     left = available - sum(item.nbytes for item in base)
-    total = info.config.num_layers * info.config.num_experts
-    expert = place_bytes(info.config, weight_format)
-    slots = min(total, max(0, left // expert))
+    total = config.num_layers * config.num_experts
+    expert = place_bytes(config, weight_format)
+    workspace = workspace_room(config, context, available, value_bytes, missing=total * expert - left)
+    chunk = prefill_chunk(config, context, workspace, value_bytes)
+    base.insert(2, Item(f"Workspace, for {chunk:,} tokens of a prompt at a time", workspace))
+    slots = min(total, max(0, left - workspace) // expert)
     return VramBudget(available, tuple(base), slots, expert, chunk)
 
 
@@ -186,6 +186,8 @@ def _ram_items(
     if weight_format is not WeightFormat.BF16:
         label += f" in {precision_name(weight_format)}"
     items = [Item(label, arena_bytes(config, weight_format) // total * (total - given_back))]
+    if cuda and host_table_bytes(info):
+        items.append(Item("Embeddings", host_table_bytes(info)))
     if not cuda:
         items.append(Item("Everything but the experts", info.other_bytes))
         items.append(Item(f"KV cache for {context:,} tokens", kv_bytes(info, context, cuda=False)))

@@ -15,8 +15,12 @@ CPU_CHUNK = 128  # tokens
 # On a GPU. The least is what small cards are left with. With the most, a copied expert (6.4 ms over PCIe 5)
 # is used for about as long as its copy took on a card with 60 TFLOP/s: longer chunks gain little.
 LEAST_CHUNK, MOST_CHUNK = 512, 4096
-# Of what may be used of the GPU: a twelfth, at 24 GB six experts of Mixtral's 54, holds the longest chunk.
+# At most a twelfth of what may be used of the GPU, at 24 GB six of Mixtral's 54 experts: the longest chunk.
 _SHARE = 12
+# And at most a twelfth of the bytes of experts without a place there, which are copied once for each chunk.
+# In 4 bits on 24 GiB a chunk of 4096 tokens took the places of 8 experts, with 50 missing: where copies run
+# at 55 GB/s and the CPU reads 110, an answer of 160 tokens loses more by that than by four shorter chunks.
+_SHARE_OF_MISSING = 12
 # Hidden states in float32 that are alive at a time, at most: the residual stream, its norm, keys and queries
 # before and after rounding, an expert's inputs and results. Counted, in attention and experts: 9; the rest is
 # for what the allocator cannot use.
@@ -33,12 +37,19 @@ def workspace_bytes(config: MixtralConfig, context: int, chunk: int, value_bytes
     return fixed + min(chunk, context) * _token_bytes(config, context, value_bytes)
 
 
-def workspace_room(config: MixtralConfig, context: int, available: int, value_bytes: int) -> int:
-    """Bytes of a GPU's `available` ones that are kept for prompts: a share, as far as chunks can use it."""
+def workspace_room(
+    config: MixtralConfig, context: int, available: int, value_bytes: int, *, missing: int
+) -> int:
+    """Bytes of a GPU's `available` ones that are kept for prompts: shares, as far as chunks can use them.
+
+    `missing` are the bytes of the experts that would have no place on the GPU if nothing was kept; below 0
+    where all have one, and bytes are left.
+    """
     least, most = (
         workspace_bytes(config, context, chunk, value_bytes) for chunk in (LEAST_CHUNK, MOST_CHUNK)
     )
-    return min(max(available // _SHARE, least), most)
+    wanted = max(missing // _SHARE_OF_MISSING, -missing)
+    return min(max(min(available // _SHARE, wanted), least), most)
 
 
 def prefill_chunk(config: MixtralConfig, context: int, room: int, value_bytes: int) -> int:

@@ -165,10 +165,9 @@ class QuantisedLinears:
 
     def add(self, weight: torch.Tensor) -> QuantisedLinear:
         """Round and copy a matrix. Raises WeightRangeError for a weight that is too large for 8 bits."""
-        return QuantisedLinear(self.matrix(weight), self._workspace)
+        return QuantisedLinear(self._matrix(weight), self._workspace)
 
-    def matrix(self, weight: torch.Tensor) -> Int8Matrix:
-        """The matrix alone, for other uses than products. Raises WeightRangeError."""
+    def _matrix(self, weight: torch.Tensor) -> Int8Matrix:
         step = -(-len(weight) // self._threads)
         parts = [weight[first : first + step] for first in range(0, len(weight), step)]
         with ThreadPoolExecutor(self._threads) as threads:  # the kernel runs without Python's lock

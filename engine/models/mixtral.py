@@ -116,7 +116,7 @@ class MixtralModel:
             return None if logits == "none" else one
         account = self.executor.account
         account.begin_step()
-        x = self.weights.embedding(token_ids.to(self.device))  # [tokens, hidden]
+        x = self.weights.embedding(token_ids)  # [tokens, hidden]
         if self.device.type == "cpu":
             torch.set_num_threads(self._torch_threads(start, tokens))
         if self._single is not None and tokens == 1:
@@ -158,7 +158,7 @@ class MixtralModel:
         account.begin_step()
         if self.device.type == "cpu":
             torch.set_num_threads(1)  # its operations are short here: see `_torch_threads`
-        x = self.weights.embedding(token_ids.to(self.device))  # [sequences, hidden]
+        x = self.weights.embedding(token_ids)  # [sequences, hidden]
         self._batch(x, batch, self.routing)
         batch.end_step()
         result = self.weights.output(self._normalise(x, self.weights.final_norm)).float().cpu()

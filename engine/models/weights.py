@@ -30,33 +30,50 @@ from kernels.shape import TILE_COLS, TILE_ROWS
 
 
 class Embedding(Protocol):
-    """Rows of the token embeddings."""
+    """Rows of the token embeddings, where the model is computed."""
 
     def __call__(self, ids: torch.Tensor) -> torch.Tensor:
-        """int64 [tokens] to float32 [tokens, hidden]."""
+        """int64 [tokens] on the CPU to float32 [tokens, hidden]."""
         ...
 
 
 class TableEmbedding:
-    """A plain table [vocabulary, hidden]."""
+    """A plain table [vocabulary, hidden] where the model is computed."""
 
     def __init__(self, table: torch.Tensor) -> None:
         self.weight = table
 
     def __call__(self, ids: torch.Tensor) -> torch.Tensor:
         """int64 [tokens] to float32 [tokens, hidden]."""
-        return self.weight[ids].float()
+        return self.weight[ids.to(self.weight.device)].float()
+
+
+class HostEmbedding:
+    """A plain table [vocabulary, hidden] in the host's pinned memory, from which a GPU's kernels read rows.
+
+    A step needs 8 KB of it for each token. On the GPU, Mixtral's 250 MiB are the place of most of an expert
+    in bf16, and of two and a half in 4 bits.
+    """
+
+    def __init__(self, table: torch.Tensor, device: torch.device) -> None:
+        self.weight = table.pin_memory()
+        self._device = device
+
+    def __call__(self, ids: torch.Tensor) -> torch.Tensor:
+        """int64 [tokens] to float32 [tokens, hidden], on the GPU."""
+        return self.weight[ids].to(self._device).float()
 
 
 class QuantisedEmbedding:
-    """A table in 8 bits."""
+    """The rows of an output layer in 8 bits that is also the table."""
 
     def __init__(self, table: Int8Matrix) -> None:
         self.weight = table
 
     def __call__(self, ids: torch.Tensor) -> torch.Tensor:
         """int64 [tokens] to float32 [tokens, hidden]."""
-        return dequantise_int8(self.weight.values[ids], self.weight.scales[ids])
+        there = ids.to(self.weight.values.device)
+        return dequantise_int8(self.weight.values[there], self.weight.scales[there])
 
 
 class PackedEmbedding:
@@ -185,12 +202,19 @@ def load_as(
         embedding = _tied_embedding(output)
     else:
         output = linears.add(matrix(tensors.OUTPUT, config.vocab_size, hidden))
-        if isinstance(linears, QuantisedLinears):
-            embedding = QuantisedEmbedding(linears.matrix(table))
-        else:
-            embedding = TableEmbedding(table.to(device))
+        embedding = _own_embedding(table, device)
     final_norm = small(tensors.FINAL_NORM, hidden)
     return DenseWeights(linears.number_format, embedding, tuple(layers), final_norm, output)
+
+
+def _own_embedding(table: torch.Tensor, device: torch.device) -> Embedding:
+    """Of a table that nothing else uses: a GPU reads it from the host."""
+    if device.type == "cpu":
+        return TableEmbedding(table)
+    try:
+        return HostEmbedding(table, device)
+    except RuntimeError:  # the system pins no more memory; the GPU may still have room
+        return TableEmbedding(table.to(device))
 
 
 def _tied_embedding(output: Linear) -> Embedding:

@@ -103,7 +103,7 @@ def dequantise(weight: Int8Matrix, out: Tensor, first: int = 0) -> None:
 def embed_rows(tokens: Tensor, weight: Weight, x: Tensor) -> None:
     """Write the rows of `tokens`, int64 [tokens], to x, float32 [tokens, cols]; zeros for a token below 0.
 
-    `tokens` may lie in pinned memory of the host.
+    `tokens` and `weight` may lie in pinned memory of the host.
     """
     values, scales = _parts(weight)
     count, cols = x.shape

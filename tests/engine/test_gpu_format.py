@@ -3,7 +3,13 @@ from dataclasses import replace
 import pytest
 
 from engine import known_models
-from engine.gpu_format import dense_in_8_bits, gpu_dense_bytes, gpu_value_bytes, rows_unpacked
+from engine.gpu_format import (
+    dense_in_8_bits,
+    gpu_dense_bytes,
+    gpu_value_bytes,
+    host_table_bytes,
+    rows_unpacked,
+)
 from engine.units import MIB
 from kernels.formats import WeightFormat
 
@@ -24,19 +30,21 @@ def test_everything_is_8_bits_where_the_experts_are_quantised_and_the_model_is_l
 def test_plain_bytes() -> None:
     assert gpu_dense_bytes(STARTER, WeightFormat.INT8) == 2 * STARTER.other_bytes
     routers = 32 * (8 + 2) * 4096 + 4096
-    assert gpu_dense_bytes(MIXTRAL, WeightFormat.BF16) == MIXTRAL.other_bytes + 2 * routers
+    table = 2 * 32000 * 4096
+    assert gpu_dense_bytes(MIXTRAL, WeightFormat.BF16) == MIXTRAL.other_bytes - table + 2 * routers
 
 
-def test_a_small_model_with_a_table_of_its_own_keeps_it_in_bf16() -> None:
+def test_a_table_of_its_own_stays_in_ram() -> None:
     untied = replace(STARTER, config=replace(STARTER.config, tie_word_embeddings=False))
-    table = STARTER.config.vocab_size * STARTER.config.hidden_size
-    more = gpu_dense_bytes(untied, WeightFormat.BF16) - gpu_dense_bytes(STARTER, WeightFormat.BF16)
-    assert more == 2 * table
+    assert gpu_dense_bytes(untied, WeightFormat.BF16) == gpu_dense_bytes(STARTER, WeightFormat.BF16)
+    assert host_table_bytes(untied) == 2 * STARTER.config.vocab_size * STARTER.config.hidden_size
+    assert host_table_bytes(MIXTRAL) == 2 * 32000 * 4096
+    assert host_table_bytes(STARTER) == 0
 
 
 def test_8_bits_take_half_as_much_and_a_place_to_unpack() -> None:
     routers = 32 * (8 + 2) * 4096 + 4096
-    matrices = MIXTRAL.config.other_parameters - routers
+    matrices = MIXTRAL.config.other_parameters - routers - 32000 * 4096  # without the table of embeddings
     unpacked = 64 * MIB  # a quarter of the output layer
     for weight_format in (WeightFormat.INT8, WeightFormat.INT4):
         assert gpu_dense_bytes(MIXTRAL, weight_format) == matrices * 17 // 16 + 4 * routers + unpacked

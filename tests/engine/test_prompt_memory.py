@@ -21,22 +21,40 @@ MIXTRAL, STARTER = known_models.mixtral_8x7b().config, known_models.starter().co
 models = st.sampled_from([MIXTRAL, STARTER])
 contexts = st.integers(16, 32768)
 budgets = st.integers(0, 100 * GIB)
+missing_bytes = st.integers(-50 * GIB, 200 * GIB)
+MUCH = 90 * GIB  # of experts without a place
 
 
 @pytest.mark.parametrize(("gib", "least", "most"), [(6, 1500, 2500), (12, 3500, 4096), (24, 4096, 4096)])
 def test_mixtral_reads_a_prompt_in_long_chunks(gib, least, most):
-    room = workspace_room(MIXTRAL, 4096, gib * GIB, 2)
+    room = workspace_room(MIXTRAL, 4096, gib * GIB, 2, missing=MUCH)
     assert least <= prefill_chunk(MIXTRAL, 4096, room, 2) <= most
 
 
-@given(models, contexts, budgets, st.sampled_from([2, 4]))
-def test_the_chunk_fits_into_its_room_and_the_room_is_a_twelfth(config, context, available, value_bytes):
-    room = workspace_room(config, context, available, value_bytes)
+@pytest.mark.parametrize(("missing", "least", "most"), [(16, 4096, 4096), (4, 1000, 1500), (0.1, 512, 512)])
+def test_the_less_is_copied_for_each_chunk_the_shorter_it_may_be(missing, least, most):
+    room = workspace_room(MIXTRAL, 4096, 24 * GIB, 2, missing=int(missing * GIB))
+    assert least <= prefill_chunk(MIXTRAL, 4096, room, 2) <= most
+
+
+def test_what_no_expert_needs_makes_chunks_longer():
+    whole = workspace_bytes(MIXTRAL, 4096, MOST_CHUNK, 2)
+    for spare in (whole, 10 * GIB):
+        assert workspace_room(MIXTRAL, 4096, 40 * GIB, 2, missing=-spare) == whole
+    assert workspace_room(MIXTRAL, 4096, 40 * GIB, 2, missing=-whole // 2) == whole // 2
+
+
+@given(models, contexts, budgets, st.sampled_from([2, 4]), missing_bytes)
+def test_the_chunk_fits_into_its_room_and_the_room_is_a_twelfth(
+    config, context, available, value_bytes, missing
+):
+    room = workspace_room(config, context, available, value_bytes, missing=missing)
     chunk = prefill_chunk(config, context, room, value_bytes)
     assert min(LEAST_CHUNK, context) <= chunk <= min(MOST_CHUNK, context)
     assert workspace_bytes(config, context, chunk, value_bytes) <= room
     if chunk > LEAST_CHUNK:
         assert room <= available / 12
+        assert room <= max(missing / 12, -missing)
     longer = chunk + 1
     if longer <= min(MOST_CHUNK, context):
         assert workspace_bytes(config, context, longer, value_bytes) > room
@@ -46,11 +64,18 @@ def test_the_chunk_fits_into_its_room_and_the_room_is_a_twelfth(config, context,
 def test_more_memory_allows_no_shorter_chunk_and_more_context_takes_no_less_room(
     config, context, available, more, longer
 ):
-    room = workspace_room(config, context, available, 2)
-    larger = workspace_room(config, context, available + more, 2)
+    room = workspace_room(config, context, available, 2, missing=MUCH)
+    larger = workspace_room(config, context, available + more, 2, missing=MUCH)
     assert room <= larger <= room + more
     assert prefill_chunk(config, context, room, 2) <= prefill_chunk(config, context, larger, 2)
-    assert workspace_room(config, context + longer, available, 2) >= room
+    assert workspace_room(config, context + longer, available, 2, missing=MUCH) >= room
+
+
+@given(models, contexts, budgets, missing_bytes, st.integers(0, 10 * GIB))
+def test_more_memory_leaves_no_less_for_experts(config, context, available, missing, more):
+    """What is added to a GPU is what its experts lack less, too."""
+    room = workspace_room(config, context, available, 2, missing=missing)
+    assert workspace_room(config, context, available + more, 2, missing=missing - more) <= room + more
 
 
 def test_the_cpu_reads_short_chunks():

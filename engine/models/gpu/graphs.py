@@ -21,7 +21,13 @@ from engine.models.gpu.buffers import StepBuffers
 from engine.models.gpu.clock import Span
 from engine.models.linear import Linear, PlainLinear, QuantisedLinear
 from engine.models.rope import RotaryTable
-from engine.models.weights import DenseWeights, Embedding, QuantisedEmbedding, TableEmbedding
+from engine.models.weights import (
+    DenseWeights,
+    Embedding,
+    HostEmbedding,
+    QuantisedEmbedding,
+    TableEmbedding,
+)
 from kernels.gpu.attention import attend
 from kernels.gpu.experts import run_residents, run_streamed
 from kernels.gpu.linear import Weight, embed_rows, linear_small
@@ -225,7 +231,8 @@ class StepGraphs:
 
 
 def _weight(part: Linear | Embedding) -> Weight:
-    """The matrix of a dense part that lies on the GPU."""
-    if not isinstance(part, PlainLinear | QuantisedLinear | TableEmbedding | QuantisedEmbedding):
-        raise TypeError(f"{type(part).__name__} does not lie on a GPU")
+    """The matrix of a dense part, where a GPU's kernels can read it."""
+    known = PlainLinear | QuantisedLinear | TableEmbedding | HostEmbedding | QuantisedEmbedding
+    if not isinstance(part, known):
+        raise TypeError(f"a GPU cannot read a {type(part).__name__}")
     return part.weight

@@ -5,7 +5,7 @@ import torch
 
 from engine.checkpoint.reader import Checkpoint
 from engine.models.linear import PlainLinears, QuantisedLinears
-from engine.models.weights import load_as
+from engine.models.weights import HostEmbedding, TableEmbedding, load_as
 
 CPU = torch.device("cpu")
 
@@ -46,3 +46,24 @@ def test_every_matrix_is_where_it_belongs(make_model, tied, form):
     check(plain(weights.output, config.hidden_size), head)
     check(weights.embedding(torch.arange(config.vocab_size)), table)
     assert (weights.embedding.weight is weights.output.weight) == tied
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("pinned", [True, False])
+def test_a_gpu_reads_embeddings_from_pinned_memory_if_there_is_any(make_model, monkeypatch, pinned):
+    model, gpu = make_model(), torch.device("cuda")
+    if not pinned:
+
+        def refuse(_):
+            raise RuntimeError("CUDA error: out of memory")
+
+        monkeypatch.setattr(torch.Tensor, "pin_memory", refuse)
+    with Checkpoint(model.path) as checkpoint:
+        weights = load_as(PlainLinears(gpu, torch.bfloat16), checkpoint, model.config, gpu)
+    assert isinstance(weights.embedding, HostEmbedding if pinned else TableEmbedding)
+    assert weights.embedding.weight.device.type == ("cpu" if pinned else "cuda")
+    ids = torch.tensor([3, 0, model.config.vocab_size - 1])
+    rows = weights.embedding(ids)
+    assert rows.device.type == "cuda"
+    assert torch.equal(rows.cpu(), model.weights["model.embed_tokens.weight"][ids].float())

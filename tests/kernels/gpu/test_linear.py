@@ -105,6 +105,10 @@ def test_embedding(kind, cols, device):
     embed_rows(torch.tensor([19, 0, -1, 7], device=device), weight, x)
     assert torch.equal(x[[0, 1, 3]], exact[[19, 0, 7]].float())
     assert (x[2] == 0).all()
+    if device.type == "cuda" and isinstance(weight, torch.Tensor):  # a table that stays on the host
+        there = torch.full_like(x, torch.nan)
+        embed_rows(torch.tensor([19, 0, -1, 7], device=device), weight.cpu().pin_memory(), there)
+        assert torch.equal(there, x)
 
 
 def test_wrong_shapes_are_refused(device):
