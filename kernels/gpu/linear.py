@@ -125,6 +125,59 @@ def _parts(weight: Weight) -> tuple[Tensor, Tensor]:
 
 
 @triton.jit
+def _groups(
+    values: tl.tensor,
+    scales: tl.tensor,
+    row: tl.tensor,
+    inside: tl.tensor,
+    first: tl.tensor,
+    cols: tl.tensor,
+    COLS: tl.constexpr,
+    GROUP: tl.constexpr,
+    EVEN: tl.constexpr,
+) -> tl.tensor:
+    """Float32 weights [rows, COLS / GROUP, GROUP] of 8 bits: the rows `row` (int64), columns from `first` on.
+
+    Three dimensions, so that a group's scale is one value of its own and not 32 loads.
+    """
+    group = first // GROUP + tl.arange(0, COLS // GROUP)
+    col = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+    at = values + row[:, None, None] * cols + col[None, :, :]
+    groups = (cols + GROUP - 1) // GROUP
+    scale_at = scales + row[:, None] * groups + group[None, :]
+    if EVEN:
+        codes = tl.load(at, mask=inside[:, None, None], other=0, eviction_policy="evict_first")
+        scale = tl.load(scale_at, mask=inside[:, None], other=0.0, eviction_policy="evict_first")
+    else:
+        here = inside[:, None, None] & (col < cols)[None, :, :]
+        codes = tl.load(at, mask=here, other=0, eviction_policy="evict_first")
+        known = inside[:, None] & (group < groups)[None, :]
+        scale = tl.load(scale_at, mask=known, other=0.0, eviction_policy="evict_first")
+    return codes.to(tl.float32) * scale.to(tl.float32)[:, :, None]
+
+
+@triton.jit
+def _plain(
+    values: tl.tensor,
+    row: tl.tensor,
+    inside: tl.tensor,
+    first: tl.tensor,
+    cols: tl.tensor,
+    COLS: tl.constexpr,
+    EVEN: tl.constexpr,
+) -> tl.tensor:
+    """Float32 weights [rows, COLS] of a plain matrix, likewise."""
+    col = first + tl.arange(0, COLS)
+    at = values + row[:, None] * cols + col[None, :]
+    if EVEN:
+        weights = tl.load(at, mask=inside[:, None], other=0.0, eviction_policy="evict_first")
+    else:
+        here = inside[:, None] & (col < cols)[None, :]
+        weights = tl.load(at, mask=here, other=0.0, eviction_policy="evict_first")
+    return weights.to(tl.float32)
+
+
+@triton.jit
 def _weights(
     values: tl.tensor,
     scales: tl.tensor,
@@ -138,32 +191,12 @@ def _weights(
     QUANTISED: tl.constexpr,
     EVEN: tl.constexpr,
 ) -> tl.tensor:
-    """Float32 weights [ROWS, COLS] of the rows `row` (int64), columns from `first` on."""
+    """Float32 weights [ROWS, COLS] of either kind. Triton 3.6 cannot sum them: see `_vector`."""
     if QUANTISED:
-        # Three dimensions, so that a group's scale is one value of its own and not 32 loads.
-        group = first // GROUP + tl.arange(0, COLS // GROUP)
-        col = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
-        at = values + row[:, None, None] * cols + col[None, :, :]
-        groups = (cols + GROUP - 1) // GROUP
-        scale_at = scales + row[:, None] * groups + group[None, :]
-        if EVEN:
-            codes = tl.load(at, mask=inside[:, None, None], other=0, eviction_policy="evict_first")
-            scale = tl.load(scale_at, mask=inside[:, None], other=0.0, eviction_policy="evict_first")
-        else:
-            here = inside[:, None, None] & (col < cols)[None, :, :]
-            codes = tl.load(at, mask=here, other=0, eviction_policy="evict_first")
-            known = inside[:, None] & (group < groups)[None, :]
-            scale = tl.load(scale_at, mask=known, other=0.0, eviction_policy="evict_first")
-        weights = tl.reshape(codes.to(tl.float32) * scale.to(tl.float32)[:, :, None], (ROWS, COLS))
+        groups = _groups(values, scales, row, inside, first, cols, COLS, GROUP, EVEN)
+        weights = tl.reshape(groups, (ROWS, COLS))
     else:
-        col = first + tl.arange(0, COLS)
-        at = values + row[:, None] * cols + col[None, :]
-        if EVEN:
-            weights = tl.load(at, mask=inside[:, None], other=0.0, eviction_policy="evict_first")
-        else:
-            here = inside[:, None] & (col < cols)[None, :]
-            weights = tl.load(at, mask=here, other=0.0, eviction_policy="evict_first")
-        weights = weights.to(tl.float32)
+        weights = _plain(values, row, inside, first, cols, COLS, EVEN)
     return weights
 
 
@@ -182,21 +215,36 @@ def _vector(
     EVEN: tl.constexpr,
     ADD: tl.constexpr,
 ) -> None:
-    """One token: a program sums its rows over all columns, and across threads only once at the end."""
+    """One token: a program sums its rows over all columns, and across threads only once at the end.
+
+    Groups stay a dimension of their own up to the sum. What was reshaped Triton 3.6 sums wrongly where the
+    lanes that share a row are no neighbours, as with 4160 columns (its pull request 9219 mends that).
+    """
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
-    total = tl.zeros((ROWS, COLS), tl.float32)
-    for first in range(0, cols, COLS):
-        weights = _weights(
-            values, scales, row.to(tl.int64), inside, first, cols, ROWS, COLS, GROUP, QUANTISED, EVEN
-        )
-        col = first + tl.arange(0, COLS)
-        if EVEN:
-            inputs = tl.load(x + col)
-        else:
-            inputs = tl.load(x + col, mask=col < cols, other=0.0)
-        total += weights * inputs.to(tl.float32)[None, :]
-    result = tl.sum(total, 1)
+    wide = row.to(tl.int64)
+    if QUANTISED:
+        grouped = tl.zeros((ROWS, COLS // GROUP, GROUP), tl.float32)
+        place = tl.arange(0, COLS // GROUP)[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+        for first in range(0, cols, COLS):
+            weights = _groups(values, scales, wide, inside, first, cols, COLS, GROUP, EVEN)
+            if EVEN:
+                inputs = tl.load(x + first + place)
+            else:
+                inputs = tl.load(x + first + place, mask=first + place < cols, other=0.0)
+            grouped += weights * inputs.to(tl.float32)[None, :, :]
+        result = tl.sum(tl.sum(grouped, 2), 1)
+    else:
+        total = tl.zeros((ROWS, COLS), tl.float32)
+        for first in range(0, cols, COLS):
+            weights = _plain(values, wide, inside, first, cols, COLS, EVEN)
+            col = first + tl.arange(0, COLS)
+            if EVEN:
+                inputs = tl.load(x + col)
+            else:
+                inputs = tl.load(x + col, mask=col < cols, other=0.0)
+            total += weights * inputs.to(tl.float32)[None, :]
+        result = tl.sum(total, 1)
     if ADD:
         result += tl.load(out + row, mask=inside, other=0.0)
     tl.store(out + row, result, mask=inside)

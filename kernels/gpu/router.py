@@ -1,4 +1,4 @@
-"""The router of one layer on the GPU: residual sum, RMSNorm, logits, the chosen experts and their weights.
+"""The router of one layer on the GPU: RMSNorm, logits, the chosen experts and their weights.
 
 As `engine.models.router`: logits are float32, the best ones are chosen (of equal ones the lower id), and the
 softmax is over the chosen ones. Results go to the device and, in the same launch, to memory of the host.
@@ -33,7 +33,6 @@ class Routed:
 
 def route(
     x: Tensor,
-    attended: Tensor | None,
     norm: Tensor,
     router: Tensor,
     eps: float,
@@ -42,11 +41,10 @@ def route(
     forced: Tensor | None = None,
     positions: Tensor | None = None,
 ) -> None:
-    """Add `attended` to x in place, normalise, and choose the experts of each token.
+    """Normalise x, and choose the experts of each token.
 
     Args:
-        x: float32 [tokens, hidden], changed in place.
-        attended: float32 [tokens, hidden], what attention gave; None if x has it already.
+        x: float32 [tokens, hidden], the residual stream with what attention gave.
         norm: float32 [hidden], the weight of RMSNorm.
         router: float32 [experts, hidden].
         eps: of RMSNorm.
@@ -64,7 +62,6 @@ def route(
     block = min(triton.next_power_of_2(hidden), max(32, _HELD // padded))
     _route[(tokens,)](
         x,
-        x if attended is None else attended,
         norm,
         router,
         to.normed,
@@ -82,7 +79,6 @@ def route(
         PADDED=padded,
         TOP_K=top_k,
         TOP=triton.next_power_of_2(top_k),
-        ADD=attended is not None,
         FORCED=forced is not None,
         PADDING=positions is not None,
         FORMAT=triton_format(to.normed),
@@ -93,7 +89,6 @@ def route(
 @triton.jit
 def _route(
     x: tl.tensor,
-    attended: tl.tensor,
     norm: tl.tensor,
     router: tl.tensor,
     normed: tl.tensor,
@@ -111,7 +106,6 @@ def _route(
     PADDED: tl.constexpr,
     TOP_K: tl.constexpr,
     TOP: tl.constexpr,
-    ADD: tl.constexpr,
     FORCED: tl.constexpr,
     PADDING: tl.constexpr,
     FORMAT: tl.constexpr,
@@ -126,9 +120,6 @@ def _route(
         col = first + tl.arange(0, BLOCK)
         inside = col < HIDDEN
         values = tl.load(x + start + col, mask=inside, other=0.0)
-        if ADD:
-            values += tl.load(attended + start + col, mask=inside, other=0.0)
-            tl.store(x + start + col, values, mask=inside)
         scaled = values * tl.load(norm + col, mask=inside, other=0.0)
         rows = tl.load(
             router + expert[:, None] * HIDDEN + col[None, :],
@@ -143,7 +134,6 @@ def _route(
     if BLOCK >= HIDDEN:
         _write(normed, host_normed, start + col, scaled * factor, inside, FORMAT)
     else:
-        tl.debug_barrier()  # x is read by other threads than those that wrote it
         for first in tl.static_range(0, HIDDEN, BLOCK):
             col = first + tl.arange(0, BLOCK)
             inside = col < HIDDEN

@@ -77,7 +77,7 @@ def test_an_installation_has_them_inside_the_app_package(tmp_path: Path) -> None
         shutil.copy(ROOT / "engine" / name, site / "engine" / name)
     code = "from engine import paths; print(paths.asset('icons'))"
     # Without site.py: the checkout's editable installation would put its own `engine` first.
-    libraries = [str(site), *(entry for entry in sys.path if entry.endswith("site-packages"))]
+    libraries = [str(site), *(entry for entry in sys.path if entry and Path(entry).resolve() != ROOT)]
     done = subprocess.run(
         [sys.executable, "-S", "-c", code],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(libraries)},

@@ -172,7 +172,6 @@ class StepGraphs:
         linear_small(b.mixed, _weight(layer.attention_out), b.x, add=True)
         route(
             b.x,
-            None,
             layer.post_norm,
             layer.router,
             config.rms_norm_eps,

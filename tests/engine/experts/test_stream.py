@@ -106,6 +106,8 @@ def share(bank, layer, expert, x, panels, rounded):
 def test_what_is_fetched_computes_its_share(make, weight_format, panels):
     bank, gpu, stream, counters = make(weight_format)
     gpu.data.fill_(0xFF)  # NaN as bf16 and as float16
+    if gpu.device.type == "cuda":
+        torch.cuda.synchronize()  # copies have a stream of their own, which does not wait for this one
     x = torch.randn(3, bank.config.hidden_size)
     place = stream.fetch(1, 2, panels)
     stream.wait(place)

@@ -12,6 +12,7 @@ from engine.kvbatch import SequenceBatch
 from engine.models.loader import load_model
 from engine.options import LoadOptions
 from engine.placement import place_uniform
+from kernels.isa import Isa, available_isas
 
 STEPS = 12
 
@@ -19,7 +20,8 @@ STEPS = 12
 @pytest.fixture(scope="module", params=[None, 1, 5], ids=["full", "window 1", "window 5"])
 def loaded(make_model, request):
     model = make_model(sliding_window=request.param, num_local_experts=8)
-    with load_model(model.path, LoadOptions(device="cpu", threads=2)) as loaded:
+    isa = min(max(available_isas()), Isa.AVX2)  # float32 activations for any number of tokens
+    with load_model(model.path, LoadOptions(device="cpu", threads=2), isa=isa) as loaded:
         yield loaded
 
 

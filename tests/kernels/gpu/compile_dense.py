@@ -28,6 +28,8 @@ def launch_linear(dtype):
         for tokens in (1, 16):
             linear.linear_small(x[:tokens], weight, torch.zeros(tokens, 64), add=tokens > 1)
         linear.embed_rows(torch.zeros(16, dtype=torch.int64), weight, torch.zeros(16, 256))
+    for cols in (4096, 4160):  # a whole number of blocks, and not
+        linear.linear_small(torch.zeros(1, cols, dtype=dtype), in_8_bits(33, cols), torch.zeros(1, 33))
     linear.dequantise(in_8_bits(64, 256), torch.zeros(64, 256, dtype=dtype))
     linear.linear_small(x[:2, :45].contiguous(), torch.zeros(7, 45, dtype=dtype), torch.zeros(2, 7))
 
@@ -51,8 +53,8 @@ def launch_between(dtype):
     to = router.Routed(normed, ids, weights, x, ids, weights)
     for experts in (8, 256):
         weight = torch.zeros(experts, 256)
-        router.route(x, None, norm, weight, 1e-5, to)
-        router.route(x, x, norm, weight, 1e-5, to, forced=ids, positions=ids[0])
+        router.route(x, norm, weight, 1e-5, to)
+        router.route(x, norm, weight, 1e-5, to, forced=ids, positions=ids[0])
 
 
 compile_for(int(sys.argv[1]))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import torch
 import triton
 from triton.backends.compiler import GPUTarget
@@ -45,7 +48,33 @@ def compile_for(capability: int) -> None:
             else:
                 signature[name] = "fp32"
         source = ASTSource(kernel, signature, constants, attributes)
-        triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+        compiled = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+        check_reductions(compiled.asm["ttgir"])
         print(kernel.fn.__name__)
 
     JITFunction.run = compile_launch
+
+
+def check_reductions(ttgir: str) -> None:
+    """Raise AssertionError for a reduction that Triton 3.6 gets wrong.
+
+    Along the reduced axis it takes a warp's lanes, and a block's warps, to be neighbours. In a layout that
+    came out of a reshape they need not be: sums then mix what belongs to other rows. Triton's pull request
+    9219 of January 2026 mends it.
+    """
+    layouts = {}  # what each bit of a lane's and of a warp's number moves along the axes
+    for name, fields in re.findall(r"^(#\w+) = #ttg\.linear<\{(.*)\}>", ttgir, re.MULTILINE):
+        parts = re.findall(r"(?:lane|warp) = (\[(?:\[[\d, ]+\](?:, )?)*\])", fields)
+        layouts[name] = [json.loads(part) for part in parts]
+    reductions = re.findall(
+        r'"tt\.reduce".*?<\{axis = (\d+).*?^ *\}\).*?: \((.*?)\) ->', ttgir, re.MULTILINE | re.DOTALL
+    )
+    assert len(reductions) == ttgir.count('"tt.reduce"')
+    for axis, operand in reductions:
+        for name in set(re.findall(r"#\w+", operand)) & set(layouts):
+            assert "slice" not in operand, f"not understood: {operand}"
+            for bases in layouts[name]:
+                along = [place for place, base in enumerate(bases) if base[int(axis)]]
+                assert not along or along == list(range(along[0], along[-1] + 1)), (
+                    f"axis {axis} of {operand}: {bases}"
+                )

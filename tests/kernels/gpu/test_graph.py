@@ -84,7 +84,7 @@ class Layer:
         rope_and_store(self.qkv, self.cos, self.sin, self.positions, self.rows, self.store)
         attend(self.qkv, self.store, self.rows, self.positions, 100, self.scratch, self.mixed)
         linear_small(self.mixed, self.out_weight, self.x, add=True)
-        route(self.x, None, self.norm, self.router, 1e-5, self.routed, positions=self.positions)
+        route(self.x, self.norm, self.router, 1e-5, self.routed, positions=self.positions)
 
     def results(self):
         torch.cuda.synchronize()

@@ -31,7 +31,7 @@ def synchronise():
 
 
 def check(to, x, norm, weight, eps, top_k, dtype=torch.float32):
-    """`x`: float32 on the CPU, with what attention gave."""
+    """`x`: float32 on the CPU."""
     synchronise()
     normed = functional.rms_norm(x.double(), (x.shape[1],), norm.double(), eps)
     probabilities = torch.softmax(normed @ weight.double().T, dim=-1)
@@ -50,37 +50,30 @@ def check(to, x, norm, weight, eps, top_k, dtype=torch.float32):
     tokens=st.integers(1, 5),
     hidden=st.sampled_from([16, 60, 576]),
     experts=st.integers(1, 20),
-    attended=st.booleans(),
     dtype=st.sampled_from([torch.float32, torch.bfloat16]),
     seed=st.integers(0, 10**6),
     data=st.data(),
 )
 @settings(max_examples=EXAMPLES)
-def test_any_shape(tokens, hidden, experts, attended, dtype, seed, data):
+def test_any_shape(tokens, hidden, experts, dtype, seed, data):
     top_k = data.draw(st.integers(1, min(4, experts)))
     g = torch.Generator().manual_seed(seed)
     x = torch.randn(tokens, hidden, generator=g)
-    added = torch.randn(tokens, hidden, generator=g)
     norm = torch.rand(hidden, generator=g) + 0.5
     weight = torch.randn(experts, hidden, generator=g)
     to = places(tokens, hidden, top_k, dtype)
-    on_device = x.clone().to(DEVICE)
-    more = added.to(DEVICE) if attended else None
-    route(on_device, more, norm.to(DEVICE), weight.to(DEVICE), 1e-5, to)
-    expected = x + added if attended else x
-    assert torch.equal(on_device.cpu(), expected)
-    check(to, expected, norm, weight, 1e-5, top_k, dtype)
+    route(x.to(DEVICE), norm.to(DEVICE), weight.to(DEVICE), 1e-5, to)
+    check(to, x, norm, weight, 1e-5, top_k, dtype)
 
 
 @pytest.mark.parametrize(("hidden", "experts"), [(4096, 8), (4096, 64), (300, 500)])
 def test_more_than_a_program_holds(hidden, experts):
     g = torch.Generator().manual_seed(1)
-    x, added = torch.randn(2, 2, hidden, generator=g).unbind(0)
+    x = torch.randn(2, hidden, generator=g)
     norm, weight = torch.rand(hidden, generator=g), torch.randn(experts, hidden, generator=g)
     to = places(2, hidden, 2)
-    on_device = x.clone().to(DEVICE)
-    route(on_device, added.to(DEVICE), norm.to(DEVICE), weight.to(DEVICE), 1e-5, to)
-    check(to, x + added, norm, weight, 1e-5, 2)
+    route(x.to(DEVICE), norm.to(DEVICE), weight.to(DEVICE), 1e-5, to)
+    check(to, x, norm, weight, 1e-5, 2)
 
 
 def test_equal_rows_are_chosen_as_whole_pairs_in_order():
@@ -89,7 +82,7 @@ def test_equal_rows_are_chosen_as_whole_pairs_in_order():
     weight = torch.randn(4, 576, generator=g).to(torch.bfloat16).float().repeat_interleave(2, dim=0) / 24
     x = torch.randn(16, 576, generator=g)
     to = places(16, 576, 2)
-    route(x.to(DEVICE), None, torch.ones(576, device=DEVICE), weight.to(DEVICE), 1e-5, to)
+    route(x.to(DEVICE), torch.ones(576, device=DEVICE), weight.to(DEVICE), 1e-5, to)
     synchronise()
     best, _ = on_cpu.route(functional.rms_norm(x, (576,), eps=1e-5), weight, 2)
     assert torch.equal(to.host_ids[:, 0].long(), best.min(-1).values)
@@ -104,7 +97,7 @@ def test_forced_experts_keep_their_weights():
     forced = torch.tensor([[7, 0], [3, 4], [1, 6]], dtype=torch.int32)
     to = places(3, 64, 2)
     norm = torch.ones(64, device=DEVICE)
-    route(x.to(DEVICE), None, norm, weight.to(DEVICE), 1e-5, to, forced=forced.to(DEVICE))
+    route(x.to(DEVICE), norm, weight.to(DEVICE), 1e-5, to, forced=forced.to(DEVICE))
     synchronise()
     logits = functional.rms_norm(x.double(), (64,), eps=1e-5) @ weight.double().T
     expected = torch.softmax(logits.gather(1, forced.long()), dim=-1)
@@ -117,7 +110,7 @@ def test_padding_goes_nowhere():
     to = places(3, 64, 2)
     positions = torch.tensor([5, -1, 0], dtype=torch.int32, device=DEVICE)
     norm = torch.ones(64, device=DEVICE)
-    route(x.to(DEVICE), None, norm, weight.to(DEVICE), 1e-5, to, positions=positions)
+    route(x.to(DEVICE), norm, weight.to(DEVICE), 1e-5, to, positions=positions)
     synchronise()
     assert (to.host_ids[1] == -1).all()
     assert (to.host_weights[1] == 0).all()
@@ -129,7 +122,7 @@ def test_padding_goes_nowhere():
 def test_ids_are_of_experts_whatever_the_numbers(value):
     x = torch.full((1, 64), value)
     to = places(1, 64, 2)
-    route(x.to(DEVICE), None, torch.ones(64, device=DEVICE), torch.ones(3, 64, device=DEVICE), 1e-5, to)
+    route(x.to(DEVICE), torch.ones(64, device=DEVICE), torch.ones(3, 64, device=DEVICE), 1e-5, to)
     synchronise()
     assert to.host_ids.tolist() == [[0, 1]]
 
@@ -137,6 +130,6 @@ def test_ids_are_of_experts_whatever_the_numbers(value):
 def test_wrong_shapes_are_refused():
     x, norm = torch.zeros(2, 64, device=DEVICE), torch.ones(64, device=DEVICE)
     with pytest.raises(ValueError, match="does not fit"):
-        route(x, None, norm, torch.zeros(8, 32, device=DEVICE), 1e-5, places(2, 64, 2))
+        route(x, norm, torch.zeros(8, 32, device=DEVICE), 1e-5, places(2, 64, 2))
     with pytest.raises(ValueError, match="do not fit 2 tokens and 1 experts"):
-        route(x, None, norm, torch.zeros(1, 64, device=DEVICE), 1e-5, places(2, 64, 2))
+        route(x, norm, torch.zeros(1, 64, device=DEVICE), 1e-5, places(2, 64, 2))
