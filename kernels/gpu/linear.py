@@ -218,7 +218,7 @@ def _vector(
     """One token: a program sums its rows over all columns, and across threads only once at the end.
 
     Groups stay a dimension of their own up to the sum. What was reshaped Triton 3.6 sums wrongly where the
-    lanes that share a row are no neighbours, as with 4160 columns (its pull request 9219 mends that).
+    lanes that share a row are no neighbours, as with 4096 columns (its pull request 9219 mends that).
     """
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows

@@ -36,7 +36,7 @@ def compile_for(capability: int) -> None:
         signature, constants, attributes = {}, {}, {}
         for place, parameter in enumerate(kernel.params):
             name, value = parameter.name, values[parameter.name]
-            if parameter.is_constexpr or value is None:
+            if parameter.is_constexpr or value is None or (isinstance(value, int) and value == 1):
                 signature[name], constants[name] = "constexpr", value
             elif isinstance(value, torch.Tensor):
                 signature[name] = TYPES[value.dtype]

@@ -68,9 +68,17 @@ def test_any_shape(kinds, tokens, rows, cols, add, seed):
 
 @pytest.mark.parametrize("tokens", [1, 2, 16])
 @pytest.mark.parametrize("kind", ["bfloat16", "float32", "int8"])
-def test_rows_of_more_than_one_block(kind, tokens, device):
+@pytest.mark.parametrize("cols", [4096, 4096 + 64])
+def test_rows_of_more_than_one_block(kind, tokens, cols, device):
     number_format = torch.float32 if kind == "float32" else torch.bfloat16
-    check_product(kind, tokens, 33, 4096 + 64, number_format, device, False, 3)
+    check_product(kind, tokens, 33, cols, number_format, device, False, 3)
+
+
+@pytest.mark.parametrize("cols", [32, 64, 128, 256, 512, 1024, 2048])
+@pytest.mark.parametrize("tokens", [1, 4])
+def test_rows_of_one_whole_block(tokens, cols, device):
+    """Each is compiled for itself, and laid out over a block's threads in another way."""
+    check_product("int8", tokens, 9, cols, torch.bfloat16, device, True, 4)
 
 
 def test_repeats_are_equal(device):

@@ -9,6 +9,7 @@ import torch
 from engine.accounting import Part
 from engine.events import Phase, Place
 from engine.kvbatch import SequenceBatch
+from engine.models.linear import QuantisedLinear
 from engine.models.loader import load_model
 from engine.models.routing_source import RoutingSource
 from engine.options import LoadOptions
@@ -51,7 +52,13 @@ def ids(model):
 
 
 def without_graphs(loaded):
-    loaded.model._decoder = None
+    """Torch's operations alone, in the dense layers too: those use the graphs' kernels for a few tokens."""
+    model = loaded.model
+    model._decoder = None
+    layers = [part for layer in model.weights.layers for part in (layer.qkv, layer.attention_out)]
+    for part in (*layers, model.weights.output):
+        if isinstance(part, QuantisedLinear):
+            part._triton = False
     return loaded
 
 
