@@ -144,6 +144,13 @@ class EngineWorker(EngineSignals):
             job.token.cancel()
 
     @Slot()
+    def stop_answers(self) -> None:
+        """Stop the answer that is written and drop those that wait; a model to be loaded is still loaded."""
+        for job in self._jobs:
+            if job.operation == "generate":
+                job.token.cancel()
+
+    @Slot()
     def flush(self) -> None:
         """Deliver now what the engine has said and the window has not heard yet."""
         self._flush_timer.stop()

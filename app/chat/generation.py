@@ -97,7 +97,7 @@ class Generation(QObject):
     def stop(self) -> None:
         """Stop the answers within a token; what is there stays."""
         if self._answers:
-            self._worker.cancel()
+            self._worker.stop_answers()
 
     def end_now(self) -> None:
         """Save the answers as stopped, without waiting for the engine: the program closes."""

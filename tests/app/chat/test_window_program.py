@@ -86,8 +86,25 @@ def test_a_load_that_never_began_leaves_the_model_that_is_there(
     press(qtbot, window)
     qtbot.waitUntil(lambda: factory.emitted == 1, timeout=5000)
     window.model.load_saved()  # after the answer
+    worker.cancel()
+    qtbot.waitUntil(lambda: worker.idle, timeout=5000)
+    assert window.session.model is not None
+    assert window.page.strip.isHidden()
+
+
+def test_stopping_an_answer_leaves_a_model_that_waits_to_be_loaded(
+    qtbot: QtBot, window: MainWindow, factory: ScriptedFactory, worker: EngineWorker
+) -> None:
+    factory.gate = threading.Event()
+    write(qtbot, window, "Hello")
+    press(qtbot, window)
+    qtbot.waitUntil(lambda: factory.emitted == 1, timeout=5000)
+    before = factory.engine
+    window.model.load_saved()  # after the answer
     window.session.stop()
     qtbot.waitUntil(lambda: worker.idle, timeout=5000)
+    assert answer(window).row.state is MessageState.STOPPED
+    assert factory.engine is not before
     assert window.session.model is not None
     assert window.page.strip.isHidden()
 
