@@ -132,8 +132,13 @@ class StepGraphs:
         graph.capture_begin(self._pool, capture_error_mode="thread_local")
         try:
             work()
-        finally:
-            graph.capture_end()
+        except BaseException as error:
+            try:
+                graph.capture_end()
+            except RuntimeError as second:  # what went wrong made the capture invalid: it must not be hidden
+                error.add_note(f"Ending the capture failed, too: {second}")
+            raise
+        graph.capture_end()
         return graph
 
     def _to_router(self, first: int, layer: int, cache: _Cache) -> None:
