@@ -50,19 +50,20 @@ def _map(nbytes: int) -> mmap.mmap:
     return mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
-def give_back(memory: torch.Tensor) -> None:
+def give_back(memory: torch.Tensor) -> bool:
     """Return the whole pages of a part of an arena to the system: they read as zeros, and take no memory.
 
-    Of a huge page of which only a part is given back, the kernel splits off that part. Where there is no such
-    call (Windows), nothing happens.
+    Of a huge page of which only a part is given back, the kernel splits off that part. Returns False where
+    there is no such call (Windows), or the system refuses it (to a program whose memory is locked): nothing
+    happens then, and the memory stays in use.
     """
     if not hasattr(mmap, "MADV_DONTNEED") or sys.platform == "win32":
-        return
+        return False
     page = mmap.PAGESIZE
     begin = -(-memory.data_ptr() // page) * page
     end = (memory.data_ptr() + memory.numel()) // page * page
     if begin >= end:
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), ctypes.c_int(mmap.MADV_DONTNEED)):
-        raise OSError(ctypes.get_errno(), "the system does not take back memory")
+        return True
+    libc = ctypes.CDLL(None)
+    advice = ctypes.c_int(mmap.MADV_DONTNEED)
+    return bool(libc.madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), advice) == 0)

@@ -15,6 +15,7 @@ from engine.experts.fill import ExpertReader, fill
 from engine.experts.register import Pinner, Registration
 from engine.models.config import MixtralConfig
 from engine.progress import CancelToken, ProgressCallback, ignore_progress
+from engine.units import format_bytes
 from kernels.cpu import ExpertShape
 from kernels.formats import WeightFormat
 
@@ -24,7 +25,7 @@ _ALIGNMENT = 4096
 class ExpertBank:
     """The experts of a model in host memory, each one packed block (see `kernels` for the layout).
 
-    `held` is bool [layers, experts]: False for those whose memory was given back by `drop`.
+    `held` is bool [layers, experts]: False for those that were given up by `drop`.
     """
 
     def __init__(self, config: MixtralConfig, weight_format: WeightFormat = WeightFormat.BF16) -> None:
@@ -39,6 +40,7 @@ class ExpertBank:
             for start in range(0, self._stride * count, self._stride)
         ]
         self.held: npt.NDArray[np.bool_] = np.ones((config.num_layers, config.num_experts), dtype=np.bool_)
+        self._unreturned = np.zeros_like(self.held)  # given up, and not taken back by the system
         self.registration: Registration | None = None
         self._pin_order = np.full(self.held.shape, count)  # each block's number in the registration
 
@@ -53,12 +55,24 @@ class ExpertBank:
     def drop(self, layer: int, expert: int) -> None:
         """Give an expert's memory back to the system, as it is on the GPU; its block reads as zeros then.
 
-        Not once `pin` was called: pinned pages cannot be given back.
+        Where the system does not take it back it stays in use, which `note` says. Not once `pin` was called:
+        pinned pages cannot be given back.
         """
         if self.registration is not None:
             raise RuntimeError("the experts' memory is pinned")
-        arena.give_back(self.layer(layer)[expert])
+        self._unreturned[layer, expert] = not arena.give_back(self.layer(layer)[expert])
         self.held[layer, expert] = False
+
+    @property
+    def note(self) -> str:
+        """A sentence for the user if memory that is not needed could not be given back; empty otherwise."""
+        nbytes = int(np.count_nonzero(self._unreturned)) * self._stride
+        if not nbytes:
+            return ""
+        return (
+            f"The system does not take back {format_bytes(nbytes)} of memory, of experts that are on the "
+            "graphics card: other programs have less of it."
+        )
 
     def pin(self, pinner: Pinner) -> Registration:
         """Pin what is held, in the background, layer by layer; ends with `close`."""

@@ -54,7 +54,7 @@ class LoadedModel:
     def notes(self) -> tuple[str, ...]:
         """Sentences for the user about what did not go as it should, as far as that shows by now."""
         registration, device = self.bank.registration, self.model.device
-        notes = [] if registration is None else [registration.note]
+        notes = [self.bank.note, "" if registration is None else registration.note]
         why = support.why_not(device) if device.type == "cuda" else ""
         if why:
             notes.append(f"The graphics card is slower than it could be, because {why}.")

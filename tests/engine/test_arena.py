@@ -1,5 +1,8 @@
 """Large host memory: zero, aligned, given back, and on Linux eligible for huge pages."""
 
+import ctypes
+import errno
+import mmap
 import sys
 from pathlib import Path
 
@@ -41,6 +44,17 @@ def test_the_arena_may_have_huge_pages():
     pytest.fail("the mapping was not found")
 
 
+def test_memory_without_huge_pages_is_memory(monkeypatch):
+    class Small(mmap.mmap):
+        def madvise(self, option):
+            raise OSError(errno.EINVAL, "no huge pages here")
+
+    monkeypatch.setattr(arena, "_map", lambda nbytes: Small(-1, nbytes))
+    memory = arena.allocate(10_000)
+    memory.fill_(1)
+    assert memory.count_nonzero() == 10_000
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's figures")
 @pytest.mark.parametrize(("begin", "end"), [(0, 64 << 20), (5, (40 << 20) + 77)])
 def test_memory_given_back_is_free_and_reads_as_zero(begin, end):
@@ -50,7 +64,7 @@ def test_memory_given_back_is_free_and_reads_as_zero(begin, end):
     memory = arena.allocate(64 << 20)
     memory.fill_(1)
     before = resident()
-    arena.give_back(memory[begin:end])
+    assert arena.give_back(memory[begin:end])
     assert before - resident() > (end - begin) * 0.9
     inside = memory[begin + 4096 : end - 4096]
     assert inside.count_nonzero() == 0
@@ -63,5 +77,19 @@ def test_memory_given_back_is_free_and_reads_as_zero(begin, end):
 def test_less_than_a_page_is_kept():
     memory = arena.allocate(3 * 4096)
     memory.fill_(1)
-    arena.give_back(memory[100:4000])
+    assert arena.give_back(memory[100:4000])
     assert bool((memory == 1).all())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="locks memory as Linux does")
+def test_memory_that_the_system_does_not_take_back_stays():
+    """As where all of a program's memory is locked."""
+    libc, memory = ctypes.CDLL(None), arena.allocate(3 * 4096)
+    memory.fill_(1)
+    place = ctypes.c_void_p(memory.data_ptr()), ctypes.c_size_t(4096)
+    if libc.mlock(*place):
+        pytest.skip("no memory may be locked here")
+    assert not arena.give_back(memory[:4096])
+    assert bool((memory == 1).all())
+    libc.munlock(*place)
+    assert arena.give_back(memory[:4096])

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine import vram
+from engine import arena, vram
 from engine.checkpoint.inspect import inspect_model
 from engine.errors import Cancelled, CheckpointError, HardwareError
 from engine.models import loader
@@ -20,6 +20,7 @@ from engine.models.loader import compute_device, load_model
 from engine.options import LoadOptions
 from engine.placement import Placement
 from engine.progress import CancelToken
+from engine.units import format_bytes
 
 CPU = LoadOptions(device="cpu", threads=2)
 
@@ -110,6 +111,19 @@ def test_residents_that_are_not_kept_in_memory_are_computed_all_the_same(model, 
             cache = loaded.model.new_cache(20)
             logits.append(loaded.model.forward(torch.arange(20), cache, logits="all"))
     assert torch.equal(*logits)
+
+
+def test_memory_that_the_system_does_not_take_back_is_told_and_nothing_else(model, monkeypatch):
+    monkeypatch.setattr(arena, "give_back", lambda memory: False)
+    resident = np.array([[True, False, False, False], [True, True, False, False]])
+    placed = {"placement": Placement(resident), "expert_device": torch.device("cpu")}
+    with load_model(model.path, CPU, **placed, keep_residents=False) as loaded:
+        assert (loaded.bank.held == ~resident).all()
+        [note] = loaded.notes
+        assert format_bytes(3 * loaded.bank.layer(0).stride(0)) in note
+        assert loaded.model.forward(torch.arange(20), loaded.model.new_cache(20)) is not None
+    with load_model(model.path, CPU, **placed) as loaded:
+        assert loaded.notes == ()
 
 
 def test_closing_frees_the_places_of_experts_and_unpins_the_arena(model):
