@@ -12,32 +12,38 @@ from app.attachments.area import ChipArea
 from app.attachments.chips import Chip, ChipRow
 from app.attachments.decoding import normalised
 from app.attachments.form import Attachment, with_files
-from app.attachments.reading import ReadFiles, read_files
+from app.attachments.reader import FileReader, Place
+from app.attachments.reading import ReadFiles
 from app.chat.notice_bar import NoticeBar
 from app.chat.notices import MessageNotice
 from app.i18n import tr, tr_count
 from app.paths import documents_dir
 from app.widgets.announce import announce
-from app.widgets.background import Background
 from engine.errors import EngineError
 
 _MOST_ERRORS = 4  # that are told at once
 
 
 class AttachmentField(QWidget):
-    """Hidden while there is nothing to show. Files are read in another thread, in their order."""
+    """Hidden while there is nothing to show. Files are read in another thread, in their order.
+
+    The message may give way to that of another place: what was chosen for it is then `read_elsewhere`.
+    """
 
     changed = Signal()
     chats_found = Signal(object)  # list of Path: files with chats among those that were dropped
+    read_elsewhere = Signal(object, object)  # the place for which they were chosen, tuple of Attachment
     left = Signal()  # the last chip is gone that had the keyboard
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._files: tuple[Attachment, ...] = ()
-        self._waiting: list[tuple[tuple[Path, ...], bool]] = []  # files to be read; whether they may be chats
         self._errors: list[EngineError] = []  # of what is being read, and of what was read with it
         self._folder = ""  # the last that was chosen from
-        self._background: Background[ReadFiles] = Background(tr("Reading the file"), self)
+        self._place: Place = None
+        self._reader = FileReader(self)
+        self._reader.done.connect(self._on_read)
+        self._reader.failed.connect(lambda error: self._tell([error]))
         self.row = ChipRow(removable=True)
         self.row.removed.connect(self._remove)
         self._area = ChipArea(self.row)
@@ -57,8 +63,8 @@ class AttachmentField(QWidget):
 
     @property
     def reading(self) -> bool:
-        """Whether files are still being read."""
-        return self._background.busy
+        """Whether files for this message are still being read."""
+        return self._reader.busy(self._place)
 
     def asks_to_wait(self) -> bool:
         """Whether files are still being read; then it says so, until they are."""
@@ -73,10 +79,14 @@ class AttachmentField(QWidget):
         self.notice.show_notice(None)
         self._set(tuple(files))
 
-    def forget_reading(self) -> None:
-        """What is being read belonged to another message."""
-        self._waiting.clear()
-        self._background.forget()
+    def go_to(self, place: Place) -> None:
+        """Another place's message is written here now."""
+        self._place = place
+
+    def move_to(self, place: Place) -> None:
+        """The same message belongs to a chat that has just begun."""
+        self._reader.move(self._place, place)
+        self._place = place
 
     def add(self, files: Sequence[Attachment]) -> None:
         """Attach texts that are there already."""
@@ -90,8 +100,7 @@ class AttachmentField(QWidget):
         """Read files and attach them; with `may_be_chats`, files with chats are told of instead."""
         if not self.reading:
             self._errors = []
-        self._waiting.append((tuple(paths), may_be_chats))
-        self._read_next()
+        self._reader.read(self._place, paths, may_be_chats=may_be_chats)
 
     def ask(self) -> QFileDialog:
         """Ask for files."""
@@ -114,25 +123,15 @@ class AttachmentField(QWidget):
         self._folder = str(paths[0].parent) if paths else self._folder
         self.add_paths(paths)
 
-    def _read_next(self) -> None:
-        if self._waiting and not self._background.busy:
-            paths, may_be_chats = self._waiting.pop(0)
-            self._background.run(
-                lambda: read_files(paths, sort_out_chats=may_be_chats), self._on_read, self._on_failed
-            )
-
-    def _on_read(self, read: ReadFiles) -> None:
-        self._tell(read.errors)
-        if read.attachments:
+    def _on_read(self, place: Place, read: ReadFiles) -> None:
+        self._tell(read.errors)  # also of another message's files: they would be missed there
+        if read.attachments and place != self._place:
+            self.read_elsewhere.emit(place, read.attachments)
+        elif read.attachments:
             self.add(read.attachments)
             announce(self, tr("Attached: {names}", names=", ".join(file.name for file in read.attachments)))
         if read.chats:
             self.chats_found.emit(list(read.chats))
-        self._read_next()
-
-    def _on_failed(self, error: EngineError) -> None:
-        self._tell([error])
-        self._read_next()
 
     def _tell(self, errors: Sequence[EngineError]) -> None:
         self._errors += errors

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.attachments.form import merged
+from app.attachments.form import Attachment, compose, merged
 from app.chat.model_strip import ModelStrip
 from app.chat.session import ChatSession
 from app.composer.composer import Composer, ComposerState
@@ -95,6 +95,7 @@ class ComposerControl(QObject):
         composer.waiting.edit_requested.connect(self._edit_waiting)
         composer.waiting.remove_requested.connect(self._remove_waiting)
         composer.files.chats_found.connect(self.chats_found)
+        composer.files.read_elsewhere.connect(self._keep_files)
         composer.edit.call_back = self._call_back
         self._strip.changed.connect(self.refresh)
         session.opened.connect(self._on_opened)
@@ -111,7 +112,7 @@ class ComposerControl(QObject):
         self._chat = chat = conversation.id if conversation else None
         self._history.leave()  # the draft on the disk has what was being written
         self._removed.clear()
-        self.composer.files.forget_reading()
+        self.composer.files.go_to(chat)
         self._fill("")
         self.composer.show_waiting(self.waiting.of(chat))
         self._storage.flush()
@@ -124,6 +125,12 @@ class ComposerControl(QObject):
         )
         self.refresh()
 
+    @Slot(object, object)
+    def _keep_files(self, chat: int | None, files: tuple[Attachment, ...]) -> None:
+        """Files were read that had been chosen for a chat which was left meanwhile."""
+        self._storage.flush()  # what was typed there is on the disk before
+        self._storage.run(_add_to_draft, chat, compose(files, ""))
+
     def keep(self) -> None:
         """The chat is left, or the program: what was typed while its draft is still read joins that."""
         if self._reading is not None and self.composer.content:
@@ -135,6 +142,7 @@ class ComposerControl(QObject):
         if self._reading is None:  # else the disk may have more than what is seen here
             self._storage.save_draft(None, "")  # what was typed since the message was sent is this chat's
         self._chat, self._reading = conversation.id, None
+        self.composer.files.move_to(conversation.id)
         self.waiting.begun(conversation.id)
         self.composer.show_waiting(self.waiting.of(conversation.id))
         if self.composer.content:

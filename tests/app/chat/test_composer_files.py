@@ -127,7 +127,7 @@ def test_nothing_is_sent_while_a_file_is_being_read(
         gate.wait(10)
         return read_files(*arguments, **options)
 
-    monkeypatch.setattr("app.attachments.field.read_files", slowly)
+    monkeypatch.setattr("app.attachments.reader.read_files", slowly)
     (tmp_path / "a.txt").write_text("a")
     part: Composer | MessageEditor = window.page.composer
     if edited:
