@@ -56,7 +56,7 @@ class Session:
         self._cache = model.new_cache(capacity)
         self._tokens: list[int] = []
         self._batch: SequenceBatch | None = None
-        self._chunk = prefill_chunk
+        self._planned_chunk = self._chunk = prefill_chunk
 
     def prepare(self) -> None:
         """Let the model do now what its first step would have to do."""
@@ -84,6 +84,7 @@ class Session:
         the cache alone, if the prompt is empty or longer than the cache.
         """
         check_prompt(prompt, self.capacity)
+        self._lengthen_chunks()
         common = common_prefix(self._tokens, prompt[:-1])
         self._cache.truncate(common)
         del self._tokens[common:]
@@ -147,6 +148,7 @@ class Session:
         self, cache: KVCache, prompt: Sequence[int], check: Callable[[], None] = lambda: None
     ) -> Iterator[Logits | None]:
         """Like `read`, the whole of a prompt into the cache of a sequence of a batch."""
+        self._lengthen_chunks()
         while cache.length < len(prompt):
             yield self._read_chunk(cache, prompt, cache.length, check)
 
@@ -164,7 +166,7 @@ class Session:
     ) -> Logits | None:
         """The prompt's next chunk into a cache that holds `start` tokens; the last token's logits at its end.
 
-        Where the GPU's memory does not suffice, shorter chunks are read from then on.
+        Where the GPU's memory does not suffice, the rest of the prompt is read in shorter chunks.
         """
 
         def read(chunk: int) -> torch.Tensor | None:
@@ -182,6 +184,16 @@ class Session:
         if fitted < wanted:
             self._chunk = fitted
         return None if logits is None else logits[-1].numpy()
+
+    def _lengthen_chunks(self) -> None:
+        """Let a new prompt be read in chunks twice as long as the last one's, up to the planned length.
+
+        What took the memory then, another program perhaps, may be gone. Where it is not, the longer chunk
+        fails, is halved as at first, and nothing is lost but that attempt: each prompt earns one doubling,
+        so that over all prompts at most one attempt for each fails. At the planned length at once, where the
+        shortage stays, every prompt would fail as often as the first.
+        """
+        self._chunk = min(2 * self._chunk, self._planned_chunk)
 
 
 def check_prompt(prompt: Sequence[int], capacity: int) -> None:

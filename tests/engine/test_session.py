@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain, islice
 from typing import Any
 
@@ -109,15 +110,52 @@ def test_a_prompt_is_read_in_shorter_chunks_where_memory_runs_out() -> None:
     assert results[-1].argmax() == len(prompt) % 7
 
 
-def test_the_shorter_chunk_is_remembered() -> None:
+def read_in_a_batch(session: Session, prompt: list[int]) -> None:
+    list(session.read_into(session._model.new_cache(session.capacity), prompt))
+
+
+def read_alone(session: Session, prompt: list[int]) -> None:
+    session.begin(prompt)
+    list(session.read(prompt))
+
+
+@pytest.mark.parametrize("read", [read_alone, read_in_a_batch])
+def test_where_memory_stays_short_a_prompt_costs_one_attempt(read: Callable[..., None]) -> None:
     model = Short(lambda history: len(history) % 7)
     model.limit = 20
     session = Session(model, 1000, 64)
-    for prompt in ([1] * 200, [2] * 200):
-        session.begin(prompt)
-        list(session.read(prompt))
-    assert model.refused == 2  # 64, 32, and then always 16
+    for number in range(5):
+        read(session, [number] * 200)
+        assert model.refused == 2 + number  # 64 and 32, and then 32 once for each prompt
+        assert model.cache.tokens == [number] * 200
     assert max(map(len, model.reads)) == 16
+
+
+@pytest.mark.parametrize("read", [read_alone, read_in_a_batch])
+def test_chunks_grow_to_the_planned_length_once_there_is_memory_again(read: Callable[..., None]) -> None:
+    model = Short(lambda history: len(history) % 7)
+    model.limit = 20
+    session = Session(model, 1000, 100)
+    read(session, [0] * 200)
+    assert max(map(len, model.reads)) == 16  # after 100, 50 and 25
+    model.limit = 1000
+    for number, longest in enumerate((32, 64, 100, 100), 1):
+        model.reads.clear()
+        read(session, [number] * 200)
+        assert max(map(len, model.reads)) == longest
+        assert model.cache.tokens == [number] * 200
+    assert model.refused == 3
+
+
+@given(st.lists(st.tuples(st.integers(16, 80), st.integers(1, 200)), min_size=1, max_size=12))
+def test_however_memory_comes_and_goes_few_attempts_fail(prompts: list[tuple[int, int]]) -> None:
+    model = Short(lambda history: len(history) % 7)
+    session = Session(model, 200, 64)
+    for number, (limit, length) in enumerate(prompts):
+        model.limit = limit
+        read_alone(session, [number] * length)
+        assert model.cache.tokens == [number] * length
+    assert model.refused <= 2 + len(prompts)
 
 
 def test_memory_for_not_even_a_short_chunk_is_an_error_that_changes_nothing() -> None:
