@@ -19,6 +19,7 @@ from engine.errors import EngineError, ShortageError
 
 _Role = QDialogButtonBox.ButtonRole
 _WIDTH_IN_CHARACTERS = 62
+_CHARACTERS_BESIDE_SIGN = 50  # of an error: what the width above has room for
 
 
 class MessageDialog(QDialog):
@@ -56,7 +57,7 @@ def show_error(
     parent: QWidget | None, error: EngineError, *, retry: Callable[[], None] | None = None
 ) -> MessageDialog:
     """Show an error of the engine, the storage or the program; with `retry`, offer to try again."""
-    text = ProblemText()
+    text = ProblemText(most=_CHARACTERS_BESIDE_SIGN)
     text.set_error(error)
     dialog = MessageDialog(parent, tr("Fiddler Chat"), text)
     _add_copy(dialog, text)
@@ -69,7 +70,7 @@ def show_error(
 
 def ask_anyway(parent: QWidget | None, error: ShortageError, go_on: Callable[[], None]) -> MessageDialog:
     """Show what is missing and what would help; `go_on` is called if the user wants to do it anyway."""
-    text = ProblemText()
+    text = ProblemText(most=_CHARACTERS_BESIDE_SIGN)
     text.set_error(error)
     dialog = MessageDialog(parent, tr("Not enough room"), text)
     _add_copy(dialog, text)

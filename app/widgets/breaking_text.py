@@ -11,15 +11,20 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QTextEdit, QWidget
 from app.theme import mark
 
 _WRAP = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
-_LEAST_CHARACTERS, _MOST_CHARACTERS = 12, 70  # of a line: that it must have, that it would like to have
+MOST_CHARACTERS = 70  # that a line would like to have
+_LEAST_CHARACTERS = 12  # that it must have
 
 
 class BreakingText(QTextEdit):
-    """Plain text that is only read. A QLabel cannot be narrower than its longest word, this can."""
+    """Plain text that is only read. A QLabel cannot be narrower than its longest word, this can.
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    `most`: characters that a line of a long text would like to have.
+    """
+
+    def __init__(self, parent: QWidget | None = None, *, most: int = MOST_CHARACTERS) -> None:
         super().__init__(parent)
         mark(self, bare=True)
+        self._most = most
         self._padding = 0
         self.setReadOnly(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -62,7 +67,7 @@ class BreakingText(QTextEdit):
 
     def sizeHint(self) -> QSize:
         """In one line, or in lines of a length that is good to read."""
-        most = self.fontMetrics().averageCharWidth() * _MOST_CHARACTERS
+        most = self.fontMetrics().averageCharWidth() * self._most
         width = min(most, math.ceil(self._measured().idealWidth()) + 1)
         return QSize(width, self.heightForWidth(width))
 

@@ -9,17 +9,20 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from app.errors import details_of
 from app.i18n import tr
 from app.theme import mark, theme
+from app.widgets.breaking_text import MOST_CHARACTERS, BreakingText
 from app.widgets.buttons import push_button
-from app.widgets.labels import TextLabel
 from engine.errors import EngineError, ShortageError
 
 _ICON = 28  # pixels at a zoom of 100 %
 
 
 class ProblemText(QWidget):
-    """The three sentences of an error beside a warning sign; `copy_details` is for a button near it."""
+    """The three sentences of an error beside a warning sign; `copy_details` is for a button near it.
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    They often name files, and break anywhere: however long a path is, they fit into what the layout gives.
+    """
+
+    def __init__(self, parent: QWidget | None = None, *, most: int = MOST_CHARACTERS) -> None:
         super().__init__(parent)
         self._error: EngineError | None = None
         icon = self._icon = QLabel(self)
@@ -27,12 +30,12 @@ class ProblemText(QWidget):
         icon.setAccessibleName(tr("Warning"))
         self._draw_icon()
         theme().changed.connect(self._draw_icon)
-        self.what = TextLabel(parent=self, bold=True)
-        self.why = TextLabel(parent=self)
-        self.action = TextLabel(parent=self)
+        self.what, self.why, self.action = (BreakingText(self, most=most) for _ in range(3))
+        theme().scale_font(self.what, 1, bold=True)
         texts = QVBoxLayout()
-        for label in (self.what, self.why, self.action):
-            label.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        names = (tr("What happened"), tr("Why"), tr("What to do"))
+        for label, name in zip((self.what, self.why, self.action), names, strict=True):
+            label.setAccessibleName(name)
             texts.addWidget(label)
         texts.addStretch(1)
         layout = QHBoxLayout(self)
@@ -45,7 +48,7 @@ class ProblemText(QWidget):
         """Show `error`."""
         self._error = error
         for label, text in ((self.what, error.what), (self.why, error.why), (self.action, error.action)):
-            label.setText(text)
+            label.set_text(text)
             label.setVisible(bool(text))
 
     @Slot()

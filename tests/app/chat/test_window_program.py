@@ -54,7 +54,7 @@ def test_a_model_that_does_not_fit_can_be_loaded_anyway(
     window.model.load_saved()
     qtbot.waitUntil(lambda: worker.idle, timeout=5000)
     strip = window.page.strip
-    assert strip.problem.why.text() == "3 GiB missing."
+    assert strip.problem.why.text == "3 GiB missing."
     factory.load_error = None
     qtbot.mouseClick(strip.anyway, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: window.session.model is not None, timeout=5000)

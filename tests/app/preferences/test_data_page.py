@@ -81,7 +81,7 @@ def test_a_foreign_file_is_refused_with_a_reason(
     (tmp_path / "photo.zip").write_bytes(b"no zip")
     dialog.data.backup.restore_from(tmp_path / "photo.zip")
     [text] = message(qtbot, dialog).findChildren(ProblemText)
-    assert text.what.text() == "This file is not a backup of Fiddler Chat."
+    assert text.what.text == "This file is not a backup of Fiddler Chat."
     message(qtbot, dialog).close()
 
 

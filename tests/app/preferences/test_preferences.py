@@ -138,7 +138,7 @@ def test_what_cannot_be_saved_is_said(
     editor(dialog, "panel.visible").click()
     [message] = dialog.findChildren(MessageDialog)
     [text] = message.findChildren(ProblemText)
-    assert (text.what.text(), text.why.text()) == ("The settings could not be saved.", "The disk is full.")
+    assert (text.what.text, text.why.text) == ("The settings could not be saved.", "The disk is full.")
     message.close()
 
 

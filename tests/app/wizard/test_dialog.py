@@ -102,7 +102,7 @@ def test_a_model_that_is_gone_is_explained_at_the_plan(open_wizard: Open, settin
     wizard = open_wizard()
     wizard.wait(plan(wizard).cards[0].radio.isChecked)
     wizard.wait(wizard.dialog.next.isEnabled)
-    assert plan(wizard).problem.text.what.text() == "The model is not where it was."
+    assert plan(wizard).problem.text.what.text == "The model is not where it was."
 
 
 def test_recalibrating_shows_two_steps_and_ends_with_done(

@@ -39,7 +39,7 @@ class TestComputer:
         knowledge.detect_error = HardwareError("It cannot be used.", why="Because.", action="Do this.")
         wizard = open_wizard()
         wizard.wait(computer(wizard).problem.isVisible)
-        assert computer(wizard).problem.text.what.text() == "It cannot be used."
+        assert computer(wizard).problem.text.what.text == "It cannot be used."
         assert not wizard.dialog.next.isEnabled()
         knowledge.detect_error = None
         wizard.click(computer(wizard).again)

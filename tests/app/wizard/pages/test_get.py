@@ -56,7 +56,7 @@ class TestGet:
         choose_starter(wizard)
         wizard.click(wizard.dialog.next)
         wizard.wait(get(wizard).problem.isVisible)
-        assert get(wizard).problem.text.action.text() == "Look at the cable."
+        assert get(wizard).problem.text.action.text == "Look at the cable."
         assert not get(wizard).problem.do_anyway.isVisible()
         factory.starter_error = None
         wizard.click(get(wizard).retry)

@@ -141,7 +141,7 @@ class TestPlan:
         monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(bad))
         wizard.click(plan(wizard).open)
         wizard.wait(plan(wizard).problem.isVisible)
-        assert str(bad) in plan(wizard).problem.text.why.text()
+        assert str(bad) in plan(wizard).problem.text.why.text
         assert not wizard.dialog.next.isEnabled()
         monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(good))
         wizard.click(plan(wizard).open)
