@@ -17,11 +17,12 @@ from app.storage.database import UNREADABLE, connect
 from app.storage.errors import DamagedError, Notice, StorageError, from_sqlite
 from app.storage.replacing import finish_replacing, replace_damaged
 from app.storage.rows import MessageRow
-from app.storage.runs import FileLock, Run
+from app.storage.runs import Run
 from app.storage.salvage import salvage
 from app.storage.schema import check_ours, migrate
 from app.storage.store import ChatStore, utc_now
 from engine.errors import EngineError
+from engine.file_lock import FileLock
 
 _OPEN_SECONDS = 30.0  # how long to wait for another window that is checking or rescuing the file
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from app.storage import ChatStore, MessageState, StorageError, open_in_memory, open_store
-from app.storage.runs import FileLock
 from app.storage.schema import MIGRATIONS
+from engine.file_lock import FileLock
 from tests.app.storage.damaged import (
     filled,
     rescued,
