@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal, Self
 
+from engine.errors import DownloadError
+from engine.file_lock import FileLock
 from engine.files import file_error, flush_directory, write_atomically
 from engine.progress import CancelToken
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 _BLOCK = 1 << 20
+_PATIENCE = 0.5  # seconds: another program that is just ending lets go
 
 
 def open_part(path: Path) -> BinaryIO:
@@ -55,12 +59,16 @@ def file_matches(path: Path, size: int, digest: Digest, cancel: CancelToken) -> 
 class PartFile:
     """`<name>.part` beside the target: `length` of its `size` bytes are there, and hashed.
 
-    Use it in a `with` block; what was written stays for the next attempt. All methods raise `FileError` where
-    the file system refuses (a full disk, missing rights).
+    Use it in a `with` block; what was written stays for the next attempt. A lock keeps others away meanwhile:
+    two that append to one part would spoil it. All methods raise `FileError` where the file system refuses (a
+    full disk, missing rights).
     """
 
     def __init__(self, target: Path, size: int, digest: Digest, cancel: CancelToken) -> None:
-        """Begin the part, or open and hash what an earlier attempt left."""
+        """Begin the part, or open and hash what an earlier attempt left.
+
+        Raises `DownloadError` while another `PartFile` for this target, in this program or another, has it.
+        """
         self.size = size
         self.length = 0
         self._target = target
@@ -68,14 +76,18 @@ class PartFile:
         self._etag_path = target.with_name(f"{target.name}.part.etag")
         self._digest = digest
         self._hash = digest.start(size)
+        # Beside the part and not in it: the lock must outlast the part's change of name.
+        self._lock = FileLock(target.with_name(f"{target.name}.part.lock"))
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            self._file = open_part(self._path)
-            try:
+            with ExitStack() as undo:
+                if not _held(self._lock):
+                    raise _in_use(target)
+                undo.callback(self._lock.release)
+                self._file = open_part(self._path)
+                undo.callback(self._file.close)
                 self._hash_existing(cancel)
-            except BaseException:
-                self._file.close()
-                raise
+                undo.pop_all()
         except OSError as error:
             raise self._refused(error) from error
         self.resumed = self.length > 0  # whether some of the bytes are an earlier attempt's
@@ -87,6 +99,7 @@ class PartFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+        self._lock.release()
 
     @property
     def complete(self) -> bool:
@@ -162,3 +175,18 @@ class PartFile:
 
     def _refused(self, error: OSError) -> Exception:
         return file_error(f"“{self._target.name}” could not be written.", self._target, error)
+
+
+def _held(lock: FileLock) -> bool:
+    try:
+        return lock.wait(_PATIENCE)
+    except OSError:
+        return True  # a file system without locks, or one that may not be written, which opening explains
+
+
+def _in_use(target: Path) -> DownloadError:
+    return DownloadError(
+        f"“{target.name}” is already being downloaded.",
+        why=f"Another window, or another program, is writing it into {target.parent}.",
+        action="Wait until that has ended, or stop it there, then start again: it goes on from where it is.",
+    )
