@@ -19,7 +19,7 @@ from engine.errors import EngineError, ShortageError
 
 _Role = QDialogButtonBox.ButtonRole
 _WIDTH_IN_CHARACTERS = 62
-_CHARACTERS_BESIDE_SIGN = 50  # of an error: what the width above has room for
+_CHARACTERS_BESIDE_SIGN = 46  # of an error: what the width above has room for
 
 
 class MessageDialog(QDialog):

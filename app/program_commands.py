@@ -8,6 +8,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
 from app.appearance import next_zoom
+from app.dialog_sizes import DialogSizes
 from app.logs.lines import last_lines
 from app.menus import AboutDialog
 from app.paths import ensure_dir, log_path
@@ -28,6 +29,7 @@ class ProgramCommands:
     def __init__(self, window: MainWindow, settings: SettingsStore) -> None:
         self._window, self._settings = window, settings
         self._log_window: LogWindow | None = None
+        self._dialog_sizes = DialogSizes(window)
 
     def export_chats(self) -> None:
         """Ask what of the chat that is shown, or of all, is to be exported."""

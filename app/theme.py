@@ -42,6 +42,7 @@ class _HasIcon(Protocol):
 class Theme(QObject):
     """The one theme of the program; get it from `theme()`."""
 
+    font_changing = Signal()  # the font or the zoom is about to change, and everything still has its size
     changed = Signal()
 
     def __init__(self) -> None:
@@ -89,6 +90,7 @@ class Theme(QObject):
         resized = font != app.font() or zoom != self._zoom
         self._zoom = zoom
         if resized:
+            self.font_changing.emit()
             app.setStyleSheet("")  # with a style sheet, only windows would take over the new font
             app.setFont(font)
         self._choice = choice if choice in THEMES else "system"

@@ -56,7 +56,11 @@ def onto_screens(window: QRect, screens: Sequence[QRect]) -> QRect:
         common = window.intersected(screen)
         return common.width() * common.height() if common.isValid() else 0
 
-    screen = max(screens, key=share)
+    return moved_into(window, max(screens, key=share))
+
+
+def moved_into(window: QRect, screen: QRect) -> QRect:
+    """Where a window is wholly on a screen, as near as can be; smaller if it is larger than that."""
     size = window.size().boundedTo(screen.size())
     left = min(max(window.left(), screen.left()), screen.left() + screen.width() - size.width())
     top = min(max(window.top(), screen.top()), screen.top() + screen.height() - size.height())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
@@ -17,6 +19,12 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 PATH = "/home/anna/" + "models_of_experts_" * 40
 ERROR = CheckpointError(f"{PATH} cannot be read.", why=f"{PATH} is cut short.", action=f"Look at {PATH}.")
+
+
+@pytest.fixture(autouse=True)
+def zoom_of_others() -> Iterator[None]:
+    yield
+    theme().apply("light")
 
 
 def page(qtbot: QtBot, part: QWidget, width: int) -> QWidget:
@@ -47,7 +55,9 @@ def test_a_long_path_makes_no_window_wider(qtbot: QtBot, zoom: int) -> None:
             qtbot.waitUntil(lambda line=line: line.height() >= line.heightForWidth(line.width()))  # type: ignore[misc]
 
 
-def test_a_message_box_is_as_wide_as_ever_and_shows_all_of_it(qtbot: QtBot) -> None:
+@pytest.mark.parametrize("zoom", [100, 150, 200])
+def test_a_message_box_is_as_wide_as_ever_and_shows_all_of_it(qtbot: QtBot, zoom: int) -> None:
+    theme().apply("light", zoom=zoom)
     parent = page(qtbot, QWidget(), 300)
     short = show_error(parent, CheckpointError("It cannot be read."))
     long = show_error(parent, ERROR)
