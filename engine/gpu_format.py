@@ -48,9 +48,14 @@ def gpu_dense_bytes(info: ModelInfo, weight_format: WeightFormat) -> int:
 
 
 def host_table_bytes(info: ModelInfo) -> int:
-    """Bytes of pinned RAM for the embeddings of a model that is computed on a GPU: bf16, unless tied."""
+    """Bytes of pinned RAM for the embeddings of a model that is computed on a GPU: bf16, unless tied.
+
+    torch's allocator of pinned memory rounds them up to a power of two.
+    """
     config = info.config
-    return 0 if config.tie_word_embeddings else 2 * config.vocab_size * config.hidden_size
+    if config.tie_word_embeddings:
+        return 0
+    return 1 << (2 * config.vocab_size * config.hidden_size - 1).bit_length()
 
 
 def unpacked_bytes(shapes: list[tuple[int, int]], value_bytes: int) -> int:
