@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-import torch
-
 from engine import vram
 from engine.answering import Answerer, params_for_each
 from engine.checkpoint.inspect import ModelInfo, inspect_model
@@ -293,6 +291,6 @@ class Engine:
                 parts.close()
                 del parts
                 if on_gpu:
-                    torch.cuda.empty_cache()
+                    vram.empty_caches()
         finally:
             self._busy.release()

@@ -26,6 +26,26 @@ def test_the_allocator_gets_what_cuda_leaves():
     assert vram.allocator_share(100 * GIB, 500 * MIB, total) == 1
 
 
+def test_both_memories_are_given_back(monkeypatch):
+    given_back = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: given_back.append("GPU"))
+    monkeypatch.setattr(torch._C, "_host_emptyCache", lambda: given_back.append("pinned"), raising=False)
+    vram.empty_caches()
+    assert given_back == ["GPU", "pinned"]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_pinned_memory_goes_back_to_the_system():
+    vram.empty_caches()
+    before = torch.cuda.host_memory_stats()["allocated_bytes.current"]
+    table = torch.empty(64 * MIB, dtype=torch.uint8).pin_memory()
+    assert torch.cuda.host_memory_stats()["allocated_bytes.current"] >= before + 64 * MIB
+    del table
+    vram.empty_caches()
+    assert torch.cuda.host_memory_stats()["allocated_bytes.current"] == before
+
+
 def test_without_a_gpu_there_is_nothing_to_start():
     hardware = detect().without_gpu()
     assert vram.start_cuda(hardware) is hardware
