@@ -106,7 +106,7 @@ def vram_budget(
     left = available - sum(item.nbytes for item in base)
     total = config.num_layers * config.num_experts
     expert = place_bytes(config, weight_format)
-    workspace = workspace_room(config, context, available, value_bytes, missing=total * expert - left)
+    workspace = workspace_room(config, context, available, value_bytes, left=left, experts=total * expert)
     chunk = prefill_chunk(config, context, workspace, value_bytes)
     base.insert(2, Item(f"Workspace, for {chunk:,} tokens of a prompt at a time", workspace))
     slots = min(total, max(0, left - workspace) // expert)

@@ -38,18 +38,20 @@ def workspace_bytes(config: MixtralConfig, context: int, chunk: int, value_bytes
 
 
 def workspace_room(
-    config: MixtralConfig, context: int, available: int, value_bytes: int, *, missing: int
+    config: MixtralConfig, context: int, available: int, value_bytes: int, *, left: int, experts: int
 ) -> int:
     """Bytes of a GPU's `available` ones that are kept for prompts: shares, as far as chunks can use them.
 
-    `missing` are the bytes of the experts that would have no place on the GPU if nothing was kept; below 0
-    where all have one, and bytes are left.
+    `left` are those that neither prompts nor experts take, below 0 where not even the rest has room; no more
+    is kept than that, so that a small card reads shorter chunks instead of none. `experts` are the bytes of
+    all experts.
     """
     least, most = (
         workspace_bytes(config, context, chunk, value_bytes) for chunk in (LEAST_CHUNK, MOST_CHUNK)
     )
+    missing = experts - left  # below 0 where every expert has a place, and bytes are left
     wanted = max(missing // _SHARE_OF_MISSING, -missing)
-    return min(max(min(available // _SHARE, wanted), least), most)
+    return min(max(min(available // _SHARE, wanted, left), least), most)
 
 
 def prefill_chunk(config: MixtralConfig, context: int, room: int, value_bytes: int) -> int:

@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import known_models
+from engine.budget import vram_budget
+from engine.hardware import GpuInfo
 from engine.prompt_memory import (
     CPU_CHUNK,
     LEAST_CHUNK,
@@ -21,40 +23,43 @@ MIXTRAL, STARTER = known_models.mixtral_8x7b().config, known_models.starter().co
 models = st.sampled_from([MIXTRAL, STARTER])
 contexts = st.integers(16, 32768)
 budgets = st.integers(0, 100 * GIB)
-missing_bytes = st.integers(-50 * GIB, 200 * GIB)
-MUCH = 90 * GIB  # of experts without a place
+left_bytes = st.integers(-10 * GIB, 100 * GIB)
+expert_bytes = st.integers(0, 200 * GIB)
+MUCH = {"left": 100 * GIB, "experts": 200 * GIB}  # and many of them without a place
 
 
 @pytest.mark.parametrize(("gib", "least", "most"), [(6, 1500, 2500), (12, 3500, 4096), (24, 4096, 4096)])
 def test_mixtral_reads_a_prompt_in_long_chunks(gib, least, most):
-    room = workspace_room(MIXTRAL, 4096, gib * GIB, 2, missing=MUCH)
+    room = workspace_room(MIXTRAL, 4096, gib * GIB, 2, **MUCH)
     assert least <= prefill_chunk(MIXTRAL, 4096, room, 2) <= most
 
 
 @pytest.mark.parametrize(("missing", "least", "most"), [(16, 4096, 4096), (4, 1000, 1500), (0.1, 512, 512)])
 def test_the_less_is_copied_for_each_chunk_the_shorter_it_may_be(missing, least, most):
-    room = workspace_room(MIXTRAL, 4096, 24 * GIB, 2, missing=int(missing * GIB))
+    room = workspace_room(MIXTRAL, 4096, 24 * GIB, 2, left=20 * GIB, experts=int((20 + missing) * GIB))
     assert least <= prefill_chunk(MIXTRAL, 4096, room, 2) <= most
 
 
 def test_what_no_expert_needs_makes_chunks_longer():
     whole = workspace_bytes(MIXTRAL, 4096, MOST_CHUNK, 2)
     for spare in (whole, 10 * GIB):
-        assert workspace_room(MIXTRAL, 4096, 40 * GIB, 2, missing=-spare) == whole
-    assert workspace_room(MIXTRAL, 4096, 40 * GIB, 2, missing=-whole // 2) == whole // 2
+        assert workspace_room(MIXTRAL, 4096, 40 * GIB, 2, left=20 * GIB + spare, experts=20 * GIB) == whole
+    half = whole // 2
+    assert workspace_room(MIXTRAL, 4096, 40 * GIB, 2, left=20 * GIB + half, experts=20 * GIB) == half
 
 
-@given(models, contexts, budgets, st.sampled_from([2, 4]), missing_bytes)
+@given(models, contexts, budgets, st.sampled_from([2, 4]), left_bytes, expert_bytes)
 def test_the_chunk_fits_into_its_room_and_the_room_is_a_twelfth(
-    config, context, available, value_bytes, missing
+    config, context, available, value_bytes, left, experts
 ):
-    room = workspace_room(config, context, available, value_bytes, missing=missing)
+    room = workspace_room(config, context, available, value_bytes, left=left, experts=experts)
     chunk = prefill_chunk(config, context, room, value_bytes)
     assert min(LEAST_CHUNK, context) <= chunk <= min(MOST_CHUNK, context)
     assert workspace_bytes(config, context, chunk, value_bytes) <= room
     if chunk > LEAST_CHUNK:
         assert room <= available / 12
-        assert room <= max(missing / 12, -missing)
+        assert room <= max((experts - left) / 12, left - experts)
+        assert room <= left
     longer = chunk + 1
     if longer <= min(MOST_CHUNK, context):
         assert workspace_bytes(config, context, longer, value_bytes) > room
@@ -64,18 +69,35 @@ def test_the_chunk_fits_into_its_room_and_the_room_is_a_twelfth(
 def test_more_memory_allows_no_shorter_chunk_and_more_context_takes_no_less_room(
     config, context, available, more, longer
 ):
-    room = workspace_room(config, context, available, 2, missing=MUCH)
-    larger = workspace_room(config, context, available + more, 2, missing=MUCH)
+    room = workspace_room(config, context, available, 2, **MUCH)
+    larger = workspace_room(config, context, available + more, 2, **MUCH)
     assert room <= larger <= room + more
     assert prefill_chunk(config, context, room, 2) <= prefill_chunk(config, context, larger, 2)
-    assert workspace_room(config, context + longer, available, 2, missing=MUCH) >= room
+    assert workspace_room(config, context + longer, available, 2, **MUCH) >= room
 
 
-@given(models, contexts, budgets, missing_bytes, st.integers(0, 10 * GIB))
-def test_more_memory_leaves_no_less_for_experts(config, context, available, missing, more):
-    """What is added to a GPU is what its experts lack less, too."""
-    room = workspace_room(config, context, available, 2, missing=missing)
-    assert workspace_room(config, context, available + more, 2, missing=missing - more) <= room + more
+@given(models, contexts, budgets, left_bytes, expert_bytes, st.integers(0, 10 * GIB))
+def test_more_memory_leaves_no_less_for_experts(config, context, available, left, experts, more):
+    room = workspace_room(config, context, available, 2, left=left, experts=experts)
+    larger = workspace_room(config, context, available + more, 2, left=left + more, experts=experts)
+    assert larger <= room + more
+
+
+def test_a_card_with_room_for_short_chunks_alone_is_used():
+    """Mixtral on a card of 6 GB with a desktop on it: a twelfth for prompts would be more than is left."""
+    mixtral, card = known_models.mixtral_8x7b(), GpuInfo(0, "RTX", "GPU-1", 16 * GIB, 16 * GIB, "580", (8, 9))
+
+    def budget(given):
+        return vram_budget(card, mixtral, 4096, given)
+
+    least = workspace_bytes(MIXTRAL, 4096, LEAST_CHUNK, 2)
+    others = sum(item.nbytes for item in budget(6 * GIB).base if not item.label.startswith("Workspace"))
+    tight = budget(others + least)
+    assert (tight.fits, tight.slots, tight.prefill_chunk) == (True, 0, LEAST_CHUNK)
+    assert not budget(others + least - 1).fits
+    more = budget(others + 2 * least)
+    assert more.fits
+    assert more.prefill_chunk > LEAST_CHUNK
 
 
 def test_the_cpu_reads_short_chunks():
