@@ -44,20 +44,21 @@ def write_atomically(path: Path | str, data: bytes | str) -> None:
 
 
 @contextmanager
-def replacing(path: Path | str) -> Iterator[BinaryIO]:
+def replacing(path: Path | str, *, private: bool = False) -> Iterator[BinaryIO]:
     """A file to write to that takes the place of the one at `path` when the block ends without an error.
 
     The data goes to a temporary file in the same directory, is flushed to the disk, and takes the name only
     then; the directory is flushed too. Missing directories are made. A symbolic link keeps pointing where it
-    does: its target is replaced. Raises `FileError` with cause and action for any `OSError`; after that or
-    another error the old file is untouched and no temporary file remains.
+    does: its target is replaced. The new file has the old one's permissions, or the usual ones; a `private`
+    one is for its owner alone, whatever was there (POSIX). Raises `FileError` with cause and action for any
+    `OSError`; after that or another error the old file is untouched and no temporary file remains.
     """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with _new_file(temporary, _mode_of(target)) as file:
+            with _new_file(temporary, 0o600 if private else _mode_of(target)) as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())

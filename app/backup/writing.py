@@ -48,7 +48,8 @@ def back_up(target: Path, report: ProgressCallback, cancel: CancelToken) -> Mani
                     tr("There is nothing to back up yet."),
                     why=tr("No chats, settings or presets have been saved on this computer."),
                 )
-            with replacing(target) as file:
+            # It holds all chats, and is as private as they are. Exports are not: they are to be passed on.
+            with replacing(target, private=True) as file:
                 return _pack(file, sources, chats or 0, report, cancel)
     except OSError as error:
         raise file_error(tr("The backup could not be made."), target, error) from error

@@ -31,6 +31,16 @@ def test_holds_everything_and_names_it(backup: Path) -> None:
     assert (manifest["format"], manifest["version"], manifest["chats"]) == ("fiddler-chat-backup", 1, 1)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+def test_is_as_private_as_the_chats(filled: Path, tmp_path: Path) -> None:
+    target = tmp_path / "b.zip"
+    back_up(target, ignore_progress, CancelToken())
+    assert target.stat().st_mode & 0o777 == database_path().stat().st_mode & 0o777 == 0o600
+    target.chmod(0o644)  # as earlier versions left theirs
+    back_up(target, ignore_progress, CancelToken())
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
 def test_while_the_chats_are_open_all_that_is_saved_is_in_it(filled: Path, tmp_path: Path) -> None:
     store = open_store(database_path()).store
     chat = store.create_conversation("Paris")
