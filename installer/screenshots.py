@@ -12,16 +12,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from installer.bootstrap import ROOT
 from installer.real_screen import Screen, real_screen, wait_until
 
+HOME = Path("/home/anna")  # of nobody, for as long as the pictures are taken
 TARGET = ROOT / "assets" / "screenshots"
 NOTES = "At sunset the light takes a longer way through the air.\n"
 NEXT = "And why is it red in the evening, as in my notes?"
@@ -29,6 +32,24 @@ QUESTION = "Explain in a few sentences why the sky is blue."
 SCALES = ("1", "1.5", "2")
 SCREEN = {"width": 1920, "height": 1080, "logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1}
 PAGES = ("Your computer", "Model and plan", "Get the model", "Calibrate", "Result")
+
+
+@contextmanager
+def data_folder(home: Path = HOME) -> Iterator[Path]:
+    """An empty data folder whose path can be seen in a picture; a temporary one if `home` cannot be made."""
+    try:
+        home.mkdir()  # nobody's: one that is there is never touched
+    except OSError as error:
+        print(f"{home} cannot be made ({error.strerror}): the settings will show a temporary folder")
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder)
+        return
+    try:
+        data = home / "Fiddler Chat"
+        data.mkdir()
+        yield data
+    finally:
+        shutil.rmtree(home)
 
 
 def take(screen: Screen, title: str, name: str) -> None:
@@ -131,8 +152,7 @@ def main() -> int:
     themes = options.theme or ["light", "dark"]
     TARGET.mkdir(parents=True, exist_ok=True)
     for theme in themes:
-        with tempfile.TemporaryDirectory() as folder, real_screen() as screen:
-            data = Path(folder)
+        with data_folder() as data, real_screen() as screen:
             (data / "settings.toml").write_text(f'[appearance]\ntheme = "{theme}"\n')
             environment = {**screen.environment, "FIDDLER_DATA_DIR": str(data)}
             program = subprocess.Popen([sys.executable, "-m", "app"], cwd=ROOT, env=environment)
