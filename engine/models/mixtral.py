@@ -196,7 +196,8 @@ class MixtralModel:
         if executor.gpu is None or executor.gpu.device != self.device:
             return None
         decoder = GpuDecoder(self.config, self.weights, executor, self._rope, self.device)
-        return decoder if decoder.most_sequences else None  # none with very many experts for a token
+        # None with very many experts for a token, or heads too wide for the shared memory: torch runs them.
+        return decoder if decoder.most_sequences else None
 
     def _normalise(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         """RMSNorm, in float32."""

@@ -23,6 +23,9 @@ from kernels.gpu.rope import sizes_of
 _KEY_BYTES, _POSITIONS = 16 << 10, 64
 _PROGRAMS, _MOST_SPLITS = 264, 64  # wanted, two for each multiprocessor of an H200, and parts at most
 _LEAST_DOT = 16  # rows, columns and inputs of a tile of the tensor cores
+# Bytes of a program's queries, and of its scores, at most. With keys and values they share 99 KiB on desktop
+# cards: compiled for compute capability 8.0 and 9.0, no shape within these bounds took more than 97.
+_GROUP_BYTES = 32 << 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,22 @@ class AttentionScratch:
         )
 
 
+def fits(heads: int, kv_heads: int, head_dim: int, value_bytes: int) -> bool:
+    """Whether `attend` can be compiled for such heads, with keys of numbers of `value_bytes`.
+
+    Heads of up to 256 in float32 and 512 in bf16 do, with up to 32 query heads for each key head.
+    """
+    group, padded, positions = _tiles(heads, kv_heads, head_dim, value_bytes)
+    return positions >= _LEAST_DOT and group * max(padded, positions) * value_bytes <= _GROUP_BYTES
+
+
+def _tiles(heads: int, kv_heads: int, head_dim: int, value_bytes: int) -> tuple[int, int, int]:
+    """Queries, their padded length, and positions that a program has at a time."""
+    group = triton.next_power_of_2(max(_LEAST_DOT, heads // kv_heads))
+    padded = triton.next_power_of_2(max(_LEAST_DOT, head_dim))
+    return group, padded, min(_POSITIONS, _KEY_BYTES // (padded * value_bytes))
+
+
 def attend(
     qkv: Tensor,
     store: Tensor,
@@ -61,6 +80,9 @@ def attend(
         window: how many positions are visible, the own one included; None for all.
         scratch: for at least these tokens.
         out: bf16 or float32 [tokens, heads · head_dim].
+
+    Raises:
+        ValueError: shapes that do not belong together, or heads that do not fit (`fits`).
     """
     tokens, heads, kv_heads, head_dim = sizes_of(qkv, store)
     splits = scratch.sums.shape[2]
@@ -68,7 +90,9 @@ def attend(
         raise ValueError(f"scratch for {list(scratch.sums.shape)} does not fit {tokens} tokens")
     if out.shape != (tokens, heads * head_dim):
         raise ValueError(f"the output has {list(out.shape)} numbers, not {[tokens, heads * head_dim]}")
-    padded = triton.next_power_of_2(max(_LEAST_DOT, head_dim))
+    if not fits(heads, kv_heads, head_dim, store.element_size()):
+        raise ValueError(f"{heads} heads of {head_dim} {store.dtype} for {kv_heads} do not fit shared memory")
+    group, padded, positions_at_once = _tiles(heads, kv_heads, head_dim, store.element_size())
     _attend[(tokens * kv_heads, splits)](
         qkv,
         store,
@@ -83,11 +107,11 @@ def attend(
         1.0 / (math.sqrt(head_dim) * math.log(2)),
         HEADS=heads,
         KV_HEADS=kv_heads,
-        GROUP=triton.next_power_of_2(max(_LEAST_DOT, heads // kv_heads)),
+        GROUP=group,
         HEAD_DIM=head_dim,
         PADDED=padded,
         SPLITS=splits,
-        POSITIONS=min(_POSITIONS, _KEY_BYTES // (padded * store.element_size())),
+        POSITIONS=positions_at_once,
         FORMAT=dot_format(store),
         num_warps=4,
         num_stages=3,

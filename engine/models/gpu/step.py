@@ -20,6 +20,7 @@ from engine.models.gpu.missing import MissingExperts
 from engine.models.rope import RotaryTable
 from engine.models.routing_source import RoutingSource
 from engine.models.weights import DenseWeights
+from kernels.gpu.attention import fits
 from kernels.gpu.experts import MAX_PAIRS
 from kernels.gpu.linear import MOST_TOKENS
 
@@ -37,6 +38,11 @@ def most_sequences(top_k: int) -> int:
     return min(MOST_TOKENS, 1 << fitting.bit_length() >> 1)
 
 
+def _attends(config: MixtralConfig, weights: DenseWeights) -> bool:
+    """Whether the attention of a step can be compiled for the model's heads."""
+    return fits(config.num_heads, config.num_kv_heads, config.head_dim, weights.number_format.itemsize)
+
+
 class _Prepared:
     """Graphs and their missing experts for one cache and batch."""
 
@@ -46,7 +52,10 @@ class _Prepared:
 
 
 class GpuDecoder:
-    """Runs decode steps of up to `most_sequences` sequences. One call at a time."""
+    """Runs decode steps of up to `most_sequences` sequences: of none where the kernels do not fit the model.
+
+    One call at a time.
+    """
 
     def __init__(
         self,
@@ -57,7 +66,7 @@ class GpuDecoder:
         device: torch.device,
     ) -> None:
         assert executor.gpu is not None
-        self.most_sequences = most_sequences(config.top_k)
+        self.most_sequences = most_sequences(config.top_k) if _attends(config, weights) else 0
         self._config = config
         self._weights = weights
         self._executor = executor

@@ -15,6 +15,8 @@ from kernels.quantised import Int8Matrix
 from tests.kernels.gpu.compile_launch import compile_for
 
 BF16 = torch.bfloat16
+# Heads that the attention takes at most, and query heads for each key head.
+WIDEST = [(BF16, 512, 32), (BF16, 128, 128), (torch.float32, 256, 32), (torch.float32, 64, 128)]
 
 
 def in_8_bits(rows, cols):
@@ -34,13 +36,13 @@ def launch_linear(dtype):
     linear.linear_small(x[:2, :45].contiguous(), torch.zeros(7, 45, dtype=dtype), torch.zeros(2, 7))
 
 
-def launch_attention(dtype, head_dim):
+def launch_attention(dtype, head_dim, heads=8):
     store = torch.zeros(2, 2, 64, head_dim, dtype=dtype)
-    qkv, table = torch.zeros(1, 12 * head_dim), torch.zeros(64, head_dim)
+    qkv, table = torch.zeros(1, (heads + 4) * head_dim), torch.zeros(64, head_dim)
     positions, rows = torch.zeros(1, dtype=torch.int32), torch.zeros(1, 64, dtype=torch.int32)
     rope.rope_and_store(qkv, table, table, positions, rows, store)
-    scratch = attention.AttentionScratch.make(1, 8, 2, head_dim, 64, torch.device("cpu"))
-    out = torch.zeros(1, 8 * head_dim, dtype=dtype)
+    scratch = attention.AttentionScratch.make(1, heads, 2, head_dim, 64, torch.device("cpu"))
+    out = torch.zeros(1, heads * head_dim, dtype=dtype)
     attention.attend(qkv, store, rows, positions, 7, scratch, out)
 
 
@@ -64,3 +66,5 @@ for number_format in (BF16, torch.float32):
     launch_between(number_format)
     for size in (6, 128, 256):
         launch_attention(number_format, size)
+for number_format, size, group in WIDEST:
+    launch_attention(number_format, size, 2 * group)

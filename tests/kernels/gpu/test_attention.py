@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from engine.models.rope import RotaryTable
-from kernels.gpu.attention import AttentionScratch, attend
+from kernels.gpu.attention import AttentionScratch, attend, fits
 from kernels.gpu.rope import rope_and_store
 from tests.kernels.gpu.devices import DEVICE, EXAMPLES
 
@@ -148,3 +148,25 @@ def test_wrong_shapes_are_refused():
         attend(
             case.qkv, case.store, case.rows, case.positions, None, scratch, torch.empty(1, 64, device=DEVICE)
         )
+
+
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "head_dim", "dtype", "fitting"),
+    [
+        (32, 8, 128, torch.bfloat16, True),
+        (32, 1, 512, torch.bfloat16, True),
+        (33, 1, 512, torch.bfloat16, False),
+        (2, 2, 514, torch.bfloat16, False),
+        (32, 1, 256, torch.float32, True),
+        (64, 1, 256, torch.float32, False),
+        (2, 2, 258, torch.float32, False),
+        (2, 1, 512, torch.float32, False),
+        (129, 1, 16, torch.float32, False),
+    ],
+)
+def test_heads_that_do_not_fit_are_known_beforehand(heads, kv_heads, head_dim, dtype, fitting):
+    assert fits(heads, kv_heads, head_dim, dtype.itemsize) == fitting
+    if not fitting:
+        case = Case(heads, kv_heads, head_dim, [5], dtype)
+        with pytest.raises(ValueError, match="do not fit shared memory"):
+            case.attend(None, torch.empty(1, heads * head_dim, device=DEVICE))

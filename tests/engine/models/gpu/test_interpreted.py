@@ -13,11 +13,13 @@ from engine.events import Phase, Place
 from engine.kvbatch import SequenceBatch
 from engine.models.linear import PlainLinears
 from engine.models.loader import load_model
+from engine.models.mixtral import MixtralModel
 from engine.models.rope import RotaryTable
 from engine.models.weights import load_as
 from engine.options import LoadOptions
 from engine.placement import Placement
 from kernels.cpu import Isa
+from kernels.gpu import support
 from kernels.isa import available_isas
 from tests.engine.costs import SimpleCosts
 
@@ -154,6 +156,27 @@ def test_a_single_layer_is_enough(make, make_model, whole):
     counts = loaded.counters.snapshot().counts[Phase.DECODE]
     assert counts.sum() == counts[..., Place.GPU if whole else Place.STREAMED].sum() == single.config.top_k
     assert close(found, loaded.model.forward(ids, loaded.model.new_cache(8), logits="all")[3:])
+
+
+def test_heads_too_wide_for_the_kernels_are_left_to_torch(make, make_model, monkeypatch):
+    """Decided when the model is loaded, not by the first token's failure."""
+    monkeypatch.setattr(support, "usable", lambda device: True)
+    made = []
+    for head_dim in (256, 512):
+        wide = make_model(
+            seed=5, num_hidden_layers=1, num_local_experts=EXPERTS, intermediate_size=64, head_dim=head_dim
+        )
+        loaded, decoder = make(of=wide)
+        assert bool(decoder.most_sequences) == (head_dim == 256)
+        cuda = torch.device("cuda", 0)
+        executor = SimpleNamespace(
+            gpu=SimpleNamespace(device=cuda, resident=loaded.residents.resident), account=None
+        )
+        model = SimpleNamespace(
+            device=cuda, executor=executor, config=wide.config, weights=decoder._weights, _rope=None
+        )
+        made.append(MixtralModel._make_decoder(model))
+    assert [each is None for each in made] == [False, True]
 
 
 def test_sequences_of_a_batch_have_the_logits_they_have_alone(make):
