@@ -61,7 +61,7 @@ def read_optional_json(file: Path) -> dict[str, Any]:
 class Checkpoint:
     """The tensors of a model folder by name. Opening reads headers only; data is read on demand.
 
-    `read_into` may be called from several threads. Use as a context manager, or call `close`.
+    `read_into` and `read_by` may be called from several threads. Use as a context manager, or call `close`.
 
     Raises:
         CheckpointError: no checkpoint in the folder, a missing or damaged shard, or an index that names

@@ -148,7 +148,7 @@ def load_dense(
     except WeightRangeError as error:
         raise CheckpointError(
             "The model cannot be held in 8 bits.",
-            why="One of the matrices of its attention, embeddings or output has a weight that is too large.",
+            why="One of the matrices of its attention or its output layer has a weight that is too large.",
             action="Choose the precision bf16.",
         ) from error
 
