@@ -89,10 +89,6 @@ class SequenceBatch:
         used = np.flatnonzero(self._references)
         return int(used[-1]) + 1 if len(used) else 0
 
-    def sequence_rows(self, index: int) -> npt.NDArray[np.int32]:
-        """The rows of a live sequence's tokens, [length]."""
-        return self._rows[index, : self._lengths[index]].copy()
-
     def claim(self, tokens: int) -> PromptRows:
         """Take consecutive rows for a prompt; what is in use is moved together if no gap is wide enough.
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kernels.formats import BLOCK_GROUPS, WeightFormat
 from kernels.layout import describe
-from kernels.quantised import Int4Matrix, Int8Matrix, QuantisedMatrix, dequantise_int4, dequantise_int8
+from kernels.quantised import dequantise_int4, dequantise_int8
 from kernels.shape import PANEL_ROWS, TILE_COLS, TILE_ROWS, ExpertShape
 
 # Weights that are dequantised at once: their temporaries take some 150 MB beside the expert.
@@ -59,16 +59,6 @@ def unpack_expert(
     skipped = (first - start) * PANEL_ROWS
     w2 = _to_bf16(_some_columns(down, start, end, skipped + count), shape.format)
     return w1, w3, w2[:, skipped:].contiguous()
-
-
-def unpack_quantised(
-    block: Tensor, shape: ExpertShape
-) -> tuple[QuantisedMatrix, QuantisedMatrix, QuantisedMatrix]:
-    """Return (w1, w3, w2) of a packed expert of 8 or 4 bits as they were packed, on the block's device."""
-    if shape.format is WeightFormat.BF16:
-        raise ValueError("an expert in bf16 is not quantised")
-    w1, w3, w2 = (_matrix(grid, shape.format) for grid in _grids(block, shape))
-    return w1, w3, w2
 
 
 def _grids(block: Tensor, shape: ExpertShape) -> Iterator[_Grid]:
@@ -132,12 +122,6 @@ def _to_bf16(grid: _Grid, format: WeightFormat) -> Tensor:
         else:
             out[rows] = dequantise_int4(*_int4_tensors(part))
     return out
-
-
-def _matrix(grid: _Grid, format: WeightFormat) -> QuantisedMatrix:
-    if format is WeightFormat.INT8:
-        return Int8Matrix(*_int8_tensors(grid))
-    return Int4Matrix(*_int4_tensors(grid))
 
 
 def _int8_tensors(grid: _Grid) -> tuple[Tensor, Tensor]:

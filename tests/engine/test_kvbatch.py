@@ -121,7 +121,7 @@ class Tables(RuleBasedStateMachine):
         assert batch.lengths.tolist() == [len(sequence) for sequence in self.naive]
         assert (batch.positions[batch.size :] == -1).all()
         for index, sequence in enumerate(self.naive):
-            rows = batch.sequence_rows(index)
+            rows = batch._rows[index, : len(sequence)]
             assert rows.tolist() == batch.rows[index, : len(sequence)].tolist()
             assert written(self.pool, rows) == sequence
 

@@ -18,7 +18,7 @@ from kernels.formats import WeightFormat
 from kernels.pack import pack_quantised
 from kernels.quantised import Int4Matrix, Int8Matrix, QuantisedMatrix
 from kernels.tuning import FormatTuning, Tuning, Way
-from kernels.unpack import unpack_quantised
+from kernels.unpack import _grids, _int4_tensors, _int8_tensors
 
 ALWAYS = 1 << 20  # more tokens than any test has
 BY_PANELS, BY_ROWS = ALWAYS, 0  # Tuning.panel_tokens: how a call is divided
@@ -194,6 +194,18 @@ def run(pool: CpuPool, expert: Expert, x: Tensor, panels: tuple[int, int] | None
 def errors(y: Tensor, reference: Tensor) -> Tensor:
     """Of each token, relative to the reference's norm."""
     return (y.double() - reference).norm(dim=-1) / reference.norm(dim=-1).clamp_min(1e-300)
+
+
+def unpack_quantised(
+    block: Tensor, shape: ExpertShape
+) -> tuple[QuantisedMatrix, QuantisedMatrix, QuantisedMatrix]:
+    """(w1, w3, w2) of a packed expert of 8 or 4 bits as they were packed, on the block's device."""
+    if shape.format is WeightFormat.INT8:
+        w1, w3, w2 = (Int8Matrix(*_int8_tensors(grid)) for grid in _grids(block, shape))
+        return w1, w3, w2
+    assert shape.format is WeightFormat.INT4
+    v1, v3, v2 = (Int4Matrix(*_int4_tensors(grid)) for grid in _grids(block, shape))
+    return v1, v3, v2
 
 
 def normal_expert(shape: ExpertShape, seed: int = 0) -> Expert:

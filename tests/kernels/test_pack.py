@@ -19,8 +19,7 @@ from kernels.isa import Isa, available_isas
 from kernels.pack import pack_quantised, quantise
 from kernels.quantised import Int4Matrix, Int8Matrix, QuantisedMatrix
 from kernels.rows import pack_expert_rows
-from kernels.unpack import unpack_quantised
-from tests.kernels.experts import empty_block
+from tests.kernels.experts import empty_block, unpack_quantised
 
 QUANTISED = (WeightFormat.INT8, WeightFormat.INT4)
 MATRICES = ("w1", "w3", "w2")
@@ -290,12 +289,6 @@ def test_some_panels_are_their_rows_and_columns(format: WeightFormat) -> None:
     for panels in [(0, 20), (-1, 3), (5, 4)]:
         with pytest.raises(ValueError, match="an expert of 19 panels has no panels"):
             unpack_expert(block, shape, panels)
-
-
-def test_bf16_has_no_quantised_matrices() -> None:
-    shape = ExpertShape(32, 32)
-    with pytest.raises(ValueError, match="not quantised"):
-        unpack_quantised(empty_block(shape), shape)
 
 
 @pytest.mark.gpu

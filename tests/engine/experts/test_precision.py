@@ -20,7 +20,7 @@ from engine.placement import Placement
 from engine.stats import HitCounters
 from kernels.cpu import unpack_expert
 from kernels.formats import WeightFormat
-from kernels.unpack import unpack_quantised
+from tests.kernels.experts import unpack_quantised
 
 QUANTISED = [WeightFormat.INT8, WeightFormat.INT4]
 # Root mean square error of normal weights: 8 bits of the largest of 32, and 4 bits by least squares.

@@ -15,7 +15,7 @@ from kernels.cpu import unpack_expert
 from kernels.formats import WeightFormat
 from kernels.gpu.support import usable
 from kernels.shape import PANEL_ROWS
-from kernels.unpack import unpack_quantised
+from tests.kernels.experts import unpack_quantised
 
 CPU = torch.device("cpu")
 ON_GPU = [
