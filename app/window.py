@@ -43,7 +43,7 @@ from app.storage.thread import StorageThread
 from app.theme import application_icon
 from app.widgets.announce import announce
 from app.window_menus import MenuStates, add_menus
-from app.window_place import restore_place, save_place
+from app.window_place import WithinScreen, restore_place, save_place
 from app.wizard.memory import is_needed
 from app.worker import EngineWorker
 from engine.errors import EngineError
@@ -93,8 +93,8 @@ class MainWindow(DropWindow):
         for part in (self.sidebar, self.page, self.panel):
             self.splitter.addWidget(part)
         self.splitter.setStretchFactor(1, 1)
-        self.page.setMinimumWidth(360)
         self.setCentralWidget(self.splitter)
+        WithinScreen(self)
         self.status_line = StatusLine(self.statusBar())
         self.commands = ChatCommands(self.session, self.sidebar, self.chats, self.page)
         self.program = ProgramCommands(self, settings)

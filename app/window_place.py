@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QByteArray, QRect, QSize
-from PySide6.QtWidgets import QApplication, QMainWindow, QSplitter
+from PySide6.QtCore import QByteArray, QEvent, QObject, QRect, QSize
+from PySide6.QtWidgets import QApplication, QMainWindow, QSplitter, QWidget
 
 from app.settings import SettingsStore, registry
 
@@ -65,6 +65,40 @@ def moved_into(window: QRect, screen: QRect) -> QRect:
     left = min(max(window.left(), screen.left()), screen.left() + screen.width() - size.width())
     top = min(max(window.top(), screen.top()), screen.top() + screen.height() - size.height())
     return QRect(left, top, size.width(), size.height())
+
+
+class WithinScreen(QObject):
+    """Keeps a window's least size, which follows from its parts, within its screen: parts give way then."""
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self._window = window
+        self._least = QSize(0, 0)  # that was set here
+        window.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The layout has just given the window another least size."""
+        if watched is self._window and event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Show):
+            self._bound()
+        return super().eventFilter(watched, event)
+
+    def _bound(self) -> None:
+        window, layout = self._window, self._window.layout()
+        if layout is None:
+            return
+        room = window.screen().availableSize() - (window.frameGeometry().size() - window.size())
+        needed = layout.totalMinimumSize()
+        least = QSize(  # 0 leaves it to the layout
+            room.width() if needed.width() > room.width() else 0,
+            room.height() if needed.height() > room.height() else 0,
+        )
+        if least == self._least:
+            return
+        self._least = least
+        window.setMinimumSize(least)
+        layout.update()
+        if not least.isNull():
+            window.resize(window.size().boundedTo(room))
 
 
 def _encode(data: QByteArray) -> str:

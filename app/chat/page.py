@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
@@ -27,9 +27,12 @@ from app.storage.thread import StorageThread
 from app.theme import heading
 from app.widgets.buttons import icon_button
 from app.widgets.elided import ElidedText
+from app.widgets.screen_share import share_of_screen
 from engine.status import EngineStatus
 
 _ROOMY_CHARACTERS = 72  # width from which there is room for the preset's name beside the title
+_LEAST_WIDTH = 360  # pixels
+_LINES_BESIDE = 31  # about how wide side bar and panel are at least, in heights of a line
 
 
 class ChatPage(QWidget):
@@ -71,6 +74,12 @@ class ChatPage(QWidget):
         """A model was loaded, or there is none."""
         self.welcome.show_model(status)
         self.writing.refresh()
+
+    def minimumSizeHint(self) -> QSize:
+        """Room for a few words in each line, less where the parts beside it leave less in a large font."""
+        rest = self.screen().availableSize().width() - self.fontMetrics().height() * _LINES_BESIDE
+        width = max(min(rest, _LEAST_WIDTH), share_of_screen(self, _LEAST_WIDTH, 0.23))
+        return QSize(width, super().minimumSizeHint().height())
 
     def focus_composer(self) -> None:
         """Let the user type."""

@@ -11,6 +11,7 @@ from app.chat.list_view import ChatList
 from app.chat.undo_bar import UndoBar
 from app.i18n import tr, tr_count
 from app.theme import mark, theme
+from app.widgets.screen_share import share_of_screen
 
 _LEAST_WIDTH = 180  # pixels
 SEARCH_DELAY_MS = 60  # so that fast typing asks once, and a slow typist sees no delay
@@ -72,8 +73,9 @@ class SideBar(QWidget):
         self.show_state("", archived=0, limit=None)
 
     def minimumSizeHint(self) -> QSize:
-        """As wide as its buttons are in the present font, and never a mere strip."""
-        return super().minimumSizeHint().expandedTo(QSize(_LEAST_WIDTH, 0))
+        """As wide as its buttons are in the present font, never a mere strip, nor most of the screen."""
+        hint = super().minimumSizeHint().expandedTo(QSize(_LEAST_WIDTH, 0))
+        return QSize(share_of_screen(self, hint.width(), 0.41), hint.height())
 
     def show_state(self, sought: str, *, archived: int, limit: int | None) -> None:
         """The list now shows the results for `sought`; there are `archived` chats in the archive.

@@ -25,6 +25,7 @@ from app.panel.time_section import TimeSection
 from app.storage.rows import MessageRow
 from app.theme import heading, mark
 from app.widgets.frames import separator
+from app.widgets.screen_share import rest_of_screen
 from engine.accounting import TimeSplit
 from engine.events import ExpertHits, GenerationStats
 from engine.status import EngineStatus
@@ -68,7 +69,6 @@ class LivePanel(QScrollArea):
         self._calm.setInterval(CALM_MS)
         self._calm.timeout.connect(self._on_calm)
         self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName(tr("Live panel"))
         mark(self, surface=True)
@@ -113,10 +113,10 @@ class LivePanel(QScrollArea):
         return self._content.grab().toImage()
 
     def minimumSizeHint(self) -> QSize:
-        """Wide enough for the figures beside the scroll bar."""
+        """Wide enough for the figures beside the scroll bar, where the screen has room for that."""
         bar = self.verticalScrollBar().sizeHint().width()
         width = max(self._content.minimumSizeHint().width(), self.fontMetrics().height() * _LEAST_LINES)
-        return QSize(width + bar, super().minimumSizeHint().height())
+        return QSize(rest_of_screen(self, width + bar, 0.35), super().minimumSizeHint().height())
 
     def showEvent(self, event: QShowEvent) -> None:
         """Catch up, and look at the machine from now on."""

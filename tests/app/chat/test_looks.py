@@ -59,8 +59,32 @@ def test_at_the_largest_zoom_nothing_is_cut_beside_and_below_a_chat(
 ) -> None:
     settings.set(registry.PANEL_VISIBLE, True)
     window.resize(1280, 800)
-    settings.set(registry.ZOOM, 300)
     button, hint = window.sidebar.new_button, window.page.composer._hint
+    before = button.sizeHint().width()
+    settings.set(registry.ZOOM, 300)
+    qtbot.waitUntil(lambda: button.sizeHint().width() > 2 * before)
+    window.splitter.setSizes([0, 500, 500])
     qtbot.waitUntil(lambda: window.page.width() < 600)
     qtbot.waitUntil(lambda: button.width() >= button.sizeHint().width())
     qtbot.waitUntil(lambda: hint.isHidden() or hint.width() >= hint.minimumSizeHint().width())
+
+
+@pytest.mark.parametrize("points", [0, 48])
+def test_no_font_and_zoom_make_the_window_larger_than_the_screen(
+    qtbot: QtBot, window: MainWindow, settings: SettingsStore, points: int
+) -> None:
+    settings.set(registry.PANEL_VISIBLE, True)
+    screen = window.screen().availableSize()
+    window.resize(screen * 0.9)
+    settings.set(registry.FONT_SIZE, points)
+    settings.set(registry.ZOOM, 200 if points else 300)
+    qtbot.waitUntil(lambda: window.sidebar.width() > 300)
+    for part in (window.sidebar, window.page, window.panel):
+        qtbot.waitUntil(lambda part=part: part.width() >= part.minimumSizeHint().width())  # type: ignore[misc]
+    least, frame = window.minimumSize(), window.frameGeometry().size()
+    assert (least.width() <= screen.width(), least.height() <= screen.height()) == (True, True)
+    assert (frame.width() <= screen.width(), frame.height() <= screen.height()) == (True, True)
+    settings.set(registry.FONT_SIZE, 0)
+    settings.set(registry.ZOOM, 50)
+    qtbot.waitUntil(lambda: window.minimumHeight() < 300)  # it is small again where the parts are
+    window.resize(screen)
