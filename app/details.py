@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
-from app.theme import monospace
+from app.theme import theme
 
 
 class DetailsText(QPlainTextEdit):
@@ -16,7 +16,7 @@ class DetailsText(QPlainTextEdit):
         self.setReadOnly(True)
         self.setTabChangesFocus(True)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.setFont(monospace())
+        theme().use_monospace(self)
         self.setAccessibleName(name)
         self.setMinimumHeight(self.fontMetrics().height() * 8)
 

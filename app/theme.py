@@ -52,6 +52,7 @@ class Theme(QObject):
         self._icons: dict[tuple[str, str], QIcon] = {}
         self._with_icons: weakref.WeakKeyDictionary[QObject, tuple[str, str]] = weakref.WeakKeyDictionary()
         self._scaled: weakref.WeakKeyDictionary[QWidget, tuple[float, bool]] = weakref.WeakKeyDictionary()
+        self._fixed: weakref.WeakSet[QWidget] = weakref.WeakSet()
         self._icon_sizes: weakref.WeakKeyDictionary[QAbstractButton, QSize] = weakref.WeakKeyDictionary()
         self._zoom = 100
         self._system_font: QFont | None = None
@@ -147,6 +148,11 @@ class Theme(QObject):
             font.setWeight(QFont.Weight.DemiBold)
         widget.setFont(font)
 
+    def use_monospace(self, widget: QWidget) -> None:
+        """Give a widget the fixed-width font in the program's size, now and whenever that changes."""
+        self._fixed.add(widget)
+        widget.setFont(monospace())
+
     def _tell(self) -> None:
         self.changed.emit()
 
@@ -183,6 +189,9 @@ class Theme(QObject):
         for widget, (factor, bold) in list(self._scaled.items()):
             if isValid(widget):
                 self.scale_font(widget, factor, bold=bold)
+        for widget in list(self._fixed):
+            if isValid(widget):
+                widget.setFont(monospace())
 
     def _draw(self, name: str, color: str) -> QIcon:
         source = asset(f"icons/{name}.svg").read_bytes()

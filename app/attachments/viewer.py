@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPlainTextEdit, QVBoxLa
 
 from app.attachments.form import Attachment
 from app.i18n import tr, tr_count
-from app.theme import monospace
+from app.theme import theme
 from app.widgets.labels import hint
 from app.widgets.wrapping import wrap_mode
 
@@ -27,7 +27,7 @@ class AttachmentDialog(QDialog):
         self.text.setReadOnly(True)
         self.text.setTabChangesFocus(True)
         self.text.setAccessibleName(file.name)
-        self.text.setFont(monospace())
+        theme().use_monospace(self.text)
         self.text.setWordWrapMode(wrap_mode(file.content))
         self.text.setPlainText(file.content)
         metrics = self.text.fontMetrics()

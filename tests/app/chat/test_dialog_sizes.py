@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from PySide6.QtGui import QFontInfo
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog
+from PySide6.QtWidgets import QDialog, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from app.attachments.form import Attachment
 from app.attachments.viewer import AttachmentDialog
 from app.dialogs import confirm
+from app.errors import UnexpectedError
+from app.fault_dialog import FaultDialog
 from app.settings import SettingsStore, registry
 from app.theme import theme
 from app.window import MainWindow
@@ -74,6 +77,23 @@ def test_a_text_that_scrolls_keeps_its_lines(
     assert dialog.height() >= fresh.height()
     fresh.close()
     dialog.close()
+
+
+def test_texts_in_the_fixed_width_font_are_zoomed_where_they_are_open(
+    qtbot: QtBot, window: MainWindow, settings: SettingsStore
+) -> None:
+    dialog, fault = (
+        opened(file(window)),
+        opened(FaultDialog(window, UnexpectedError("The window", ValueError()))),
+    )
+    texts = [part for each in (dialog, fault) for part in each.findChildren(QPlainTextEdit)]
+    before = [text.font().pointSizeF() for text in texts]
+    zoom(settings, 200)
+    assert [text.font().pointSizeF() for text in texts] == pytest.approx([2 * size for size in before])
+    assert len(texts) == 2
+    assert all(QFontInfo(text.font()).fixedPitch() for text in texts)
+    dialog.close()
+    fault.close()
 
 
 def test_no_dialog_grows_beyond_the_screen(qtbot: QtBot, window: MainWindow, settings: SettingsStore) -> None:
