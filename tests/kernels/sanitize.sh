@@ -3,7 +3,7 @@
 #
 #   1. tests/kernels/stress.cpp with AddressSanitizer and UndefinedBehaviorSanitizer
 #   2. tests/kernels/stress.cpp with ThreadSanitizer
-#   3. tests/kernels with an extension built as in 1, without what is about time, other packages or compilers
+#   3. tests/kernels with an extension built as in 1, without what is about time, other packages, compilers or GPUs
 #
 # PYTHON is an interpreter with torch and the test tools. CMake, ninja and nanobind are taken from beside it.
 set -euo pipefail
@@ -62,7 +62,8 @@ $("$CXX" -print-file-name=libstdc++.so.6)"
 import kernels._native as native
 assert native.__file__.startswith('$tree'), native.__file__
 assert '__asan_init' in open(native.__file__, 'rb').read().decode('latin1'), 'built without the sanitizer'"
-# Left out: tests of idle time, of other packages and of other compilers, which say nothing about memory.
+# Left out: tests of idle time, of other packages and compilers, and of the GPU's kernels (some of these compare
+# with the engine, which is not in the copy): they say nothing about memory.
 "$python" -m pytest -q -p no:cacheprovider tests/kernels \
-  --ignore tests/kernels/test_package.py --ignore tests/kernels/test_compilers.py \
+  --ignore tests/kernels/gpu --ignore tests/kernels/test_package.py --ignore tests/kernels/test_compilers.py \
   -k "not idle_workers and not does_not_import_torch" "$@"
