@@ -24,7 +24,7 @@ from pathlib import Path
 from installer.bootstrap import ROOT
 from installer.real_screen import Screen, real_screen, wait_until
 
-HOME = Path("/home/anna")  # of nobody, for as long as the pictures are taken
+HOME = Path("/home/user")  # of nobody, for as long as the pictures are taken
 TARGET = ROOT / "assets" / "screenshots"
 NOTES = "At sunset the light takes a longer way through the air.\n"
 NEXT = "And why is it red in the evening, as in my notes?"

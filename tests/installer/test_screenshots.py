@@ -10,7 +10,7 @@ from installer.screenshots import data_folder
 
 
 def test_the_data_lie_in_a_home_that_is_gone_afterwards(tmp_path: Path) -> None:
-    home = tmp_path / "anna"
+    home = tmp_path / "user"
     with data_folder(home) as data:
         assert data.parent == home
         (data / "settings.toml").write_text("x")
@@ -18,7 +18,7 @@ def test_the_data_lie_in_a_home_that_is_gone_afterwards(tmp_path: Path) -> None:
 
 
 def test_the_home_of_somebody_is_never_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    home = tmp_path / "anna"
+    home = tmp_path / "user"
     home.mkdir()
     (home / "diary.txt").write_text("mine")
     with data_folder(home) as data:
@@ -30,6 +30,6 @@ def test_the_home_of_somebody_is_never_touched(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_pictures_are_taken_where_no_home_can_be_made(tmp_path: Path) -> None:
-    with data_folder(tmp_path / "missing" / "anna") as data:
+    with data_folder(tmp_path / "missing" / "user") as data:
         assert data.is_dir()
     assert not data.exists()
