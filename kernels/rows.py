@@ -45,18 +45,8 @@ def pack_expert_rows(matrix: str, first: int, rows: Tensor, out: Tensor, shape: 
     _check_rows(matrix, first, count, shape)
     check_weight(matrix, rows, (count, matrix_size(matrix, shape)[1]))
     check_block(out, shape)
-    fault = native.load().pack_rows(
-        default_isa().value,
-        shape.hidden,
-        shape.intermediate,
-        shape.format.number,
-        MATRICES.index(matrix),
-        first,
-        count,
-        rows.data_ptr(),
-        out.data_ptr(),
-    )
-    raise_fault(fault, MATRICES)
+    place = _place(matrix, first, count, shape)
+    raise_fault(native.load().pack_rows(*place, rows.data_ptr(), out.data_ptr()), MATRICES)
 
 
 def can_pack_files() -> bool:
@@ -87,24 +77,20 @@ def pack_expert_file_rows(
     _check_rows(matrix, first, count, shape)
     check_weight("scratch", scratch, (max(len(scratch), TILE_ROWS), matrix_size(matrix, shape)[1]))
     check_block(out, shape)
+    place = _place(matrix, first, count, shape)
     result = native.load().pack_file_rows(
-        default_isa().value,
-        shape.hidden,
-        shape.intermediate,
-        shape.format.number,
-        MATRICES.index(matrix),
-        first,
-        count,
-        file,
-        position,
-        scratch.data_ptr(),
-        len(scratch),
-        out.data_ptr(),
+        *place, file, position, scratch.data_ptr(), len(scratch), out.data_ptr()
     )
     if result.error:
         raise OSError(result.error, os.strerror(result.error))
     raise_fault(result.fault, MATRICES)
     return int(result.bytes)
+
+
+def _place(matrix: str, first: int, count: int, shape: ExpertShape) -> tuple[object, ...]:
+    """What both native functions are told first: how to pack, and which rows of which matrix."""
+    sizes = shape.hidden, shape.intermediate, shape.format.number
+    return default_isa().value, *sizes, MATRICES.index(matrix), first, count
 
 
 def _check_rows(matrix: str, first: int, count: int, shape: ExpertShape) -> None:
